@@ -844,9 +844,7 @@ def test_source_lines_and_machine_code_are_of_the_longest_of_several_kernels(rep
             ask(without_times)
 
 
-def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(
-    reports, make_run, tmp_path, monkeypatch
-):
+def test_a_sheet_is_compared_with_its_kernel_under_another_name(reports, make_run, tmp_path, monkeypatch):
     """Template arguments and parameters are a change of the same kernel."""
     monkeypatch.chdir(tmp_path)  # where no file declares limits
     one, other = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
@@ -901,9 +899,7 @@ def test_a_comparison_is_no_condition_and_says_which_answer_is_one(reports):
 
 
 @pytest.mark.parametrize("ask", [profiler.ladder, profiler.roofline])
-def test_a_ladder_is_named_by_its_file_too_and_a_folder_of_its_name_hides_none(
-    ask, runs, tmp_path, monkeypatch
-):
+def test_a_ladder_is_named_by_its_file_and_a_folder_of_its_name_hides_none(ask, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gemm").mkdir()
     (tmp_path / "gemm/mine.ncu-rep").touch()
@@ -921,9 +917,7 @@ def test_what_is_no_ladder_is_refused_with_what_would_be_one(ask, given, tmp_pat
         ask(given)
 
 
-def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
-    reports, runs, tmp_path, monkeypatch
-):
+def test_one_line_asserts_that_a_recording_is_no_slower_than_a_baseline(reports, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where no file declares limits
     assert profiler.check(runs["gemm-6"], baseline=runs["gemm-5"])
     slower = profiler.check(reports / "gemm_5.ncu-rep", baseline=str(reports / "gemm_6.ncu-rep"))

@@ -373,9 +373,7 @@ def test_colour_is_for_terminals(prof_on_a_terminal, prof_here, recorded):
 
 
 @pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
-def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(
-    prof_on_a_terminal, recorded, asked
-):
+def test_a_terminal_of_80_columns_holds_every_line_and_answers_are_short(prof_on_a_terminal, recorded, asked):
     verb, *arguments = asked.split()
     given = ("--no-pager", "--runs", recorded.root, verb, *arguments)
     assert max(map(len, prof_on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
@@ -389,9 +387,7 @@ def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(prof_on_a
     assert re.search(r"duration_ns.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
-def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(
-    prof_on_a_terminal, recorded, prof_recorded
-):
+def test_on_a_narrow_terminal_tables_fit_and_keep_their_figures(prof_on_a_terminal, recorded, prof_recorded):
     metrics = json.loads(prof_recorded("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]
     page = prof_on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")

@@ -139,9 +139,7 @@ def test_equal_means_of_unequal_readings_do_not_pass_as_identical(profile_of):
         (0.93e6, "passed", "beyond_launches"),
     ],
 )
-def test_single_launches_decide_where_they_differ_by_more_than_launches_do(
-    profile_of, after, outcome, reason
-):
+def test_single_launches_decide_if_they_differ_by_more_than_launches_do(profile_of, after, outcome, reason):
     (one,) = check(profile_of(1e6), profile_of(after)).checks
     assert (one.outcome, one.reason, one.ci_pct) == (outcome, reason, None)
 
@@ -168,9 +166,7 @@ def test_single_launches_fail_beyond_what_is_allowed(profile_of, limit_pct, outc
         ("rise", 0.0, 0.0, 0.0, "passed"),
     ],
 )
-def test_single_launches_are_judged_by_the_way_of_the_limit_also_from_zero(
-    profile_of, way, limit_pct, before, after, outcome
-):
+def test_the_way_of_a_limit_judges_single_launches(profile_of, way, limit_pct, before, after, outcome):
     passes = "shared_load_wavefronts"
     sides = (profile_of(1e6, metrics={passes: [value]}) for value in (before, after))
     found = check(*sides, Threshold(BY_NAME[passes], way, limit_pct))
@@ -232,9 +228,7 @@ def test_the_interval_holds_the_change_and_lies_on_its_scale(profile_of):
     limit=st.floats(0, 100),
     seed=st.integers(0, 99),
 )
-def test_a_pair_and_its_mirror_image_are_never_both_regressions(
-    profile_of, middle, change, noise, limit, seed
-):
+def test_a_pair_and_its_mirror_are_never_both_regressions(profile_of, middle, change, noise, limit, seed):
     """A pair and its mirror image are never both regressions, and a looser limit never fails more."""
     limits = [Threshold(BY_NAME["duration_ns"], "rise", limit)]
     one = profile_of(*(abs(value) + 1e-6 for value in noisy(middle, noise, seed=seed)))
@@ -255,9 +249,7 @@ def test_a_pair_and_its_mirror_image_are_never_both_regressions(
 )
 @example(change=0.005, noise=0.012, limit=2.0, more=0.005, seed=8)
 @example(change=0.005, noise=0.006, limit=1.0, more=0.004, seed=0)
-def test_what_is_worse_in_every_launch_never_has_a_better_outcome(
-    profile_of, name, change, noise, limit, more, seed
-):
+def test_what_is_worse_in_every_launch_is_never_better(profile_of, name, change, noise, limit, more, seed):
 
     def recorded(readings):
         durations = readings if name == "duration_ns" else noisy(1000)
@@ -386,9 +378,7 @@ def test_kernels_of_different_names_are_a_caution(profile_of):
 
 
 @pytest.mark.parametrize("chosen", [True, False])
-def test_a_regression_of_other_names_is_explained_by_the_first_cause_of_the_second_unless_a_person_paired_them(
-    profile_of, chosen
-):
+def test_a_regression_of_unpaired_names_is_explained_by_the_seconds_first_cause(profile_of, chosen):
     sides = [
         profile_of(*noisy(ns), kernel=name, workload=None) for ns, name in ((1000, "add"), (1500, "mul"))
     ]
@@ -420,9 +410,7 @@ def test_that_names_differ_is_said_once(profile_of):
     ],
     ids=["nothing-says-it-is-one-work", "chosen", "of-one-workload", "other-template-arguments"],
 )
-def test_kernels_of_different_names_are_no_pair_unless_something_says_so(
-    profile_of, names, recorded, chosen, outcome
-):
+def test_kernels_of_different_names_need_a_reason_to_be_a_pair(profile_of, names, recorded, chosen, outcome):
     sides = (profile_of(*noisy(1000), kernel=name, **recorded) for name in names)
     found = check_pair("made", *sides, [SLOWER_2], chosen=chosen)
     assert (found.outcome, bool(found.doubt)) == (outcome, outcome == "unclear")

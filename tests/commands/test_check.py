@@ -451,9 +451,7 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
 
 
 @pytest.mark.slow
-def test_two_reports_and_two_folders_of_their_runs_share_what_was_accepted(
-    prof_here, reports, tmp_path, monkeypatch
-):
+def test_reports_and_folders_of_their_runs_share_what_was_accepted(prof_here, reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder, report in (("before", "gemm_6"), ("after", "gemm_5")):
         (tmp_path / folder).mkdir()
@@ -500,9 +498,7 @@ def test_to_accept_again_changes_nothing_and_says_since_when_and_why(record, che
 
 
 @pytest.mark.parametrize(("factor", "reason"), [(1.0, "why not"), (1.1, " ")])
-def test_nothing_is_accepted_without_a_regression_or_without_a_reason(
-    record, check, tmp_path, factor, reason
-):
+def test_nothing_is_accepted_without_a_regression_or_a_reason(record, check, tmp_path, factor, reason):
     baseline = record("runs", "k", 1.0)
     record("runs", "k", factor)
     assert check("--baseline", baseline, "--accept", reason).returncode == 2
@@ -585,9 +581,7 @@ def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(reco
     assert check("--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
 
 
-def test_kernels_of_different_names_are_a_pair_if_both_recordings_say_what_they_worked_on(
-    prof_here, shipped_runs, reports
-):
+def test_kernels_of_other_names_are_a_pair_if_both_say_what_they_worked_on(prof_here, shipped_runs, reports):
     """Rungs of a ladder do; reports of programs with other arguments do not say that they did the same work."""
     assert prof_here("--runs", shipped_runs.root, "check", "--baseline", "5", "6").returncode == 0
     sides = (reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")

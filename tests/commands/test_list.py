@@ -135,9 +135,7 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
         (["relu", "--ladder", "relu"], "no run of ladder 'relu' is named 'relu'; `prof list '*relu*' --ladder relu` finds 1 other name\n"),
     ],
 )  # fmt: skip
-def test_a_name_that_matches_nothing_is_reported_with_a_pattern_that_would_match(
-    prof_here, many, words, told
-):
+def test_a_name_that_matches_nothing_is_told_with_a_pattern_that_would_match(prof_here, many, words, told):
     for format in ("table", "csv"):
         listed = prof_here("list", *words, "--format", format, cwd=many)
         assert (listed.returncode, listed.stdout) == (21, "")
@@ -250,9 +248,7 @@ def test_a_few_names_are_listed_each(prof_here, many):
     assert "gemm-1-source" in prof_here("list", cwd=many).stdout
 
 
-def test_runs_of_other_programs_stand_without_a_ladder_of_which_nothing_is_stored(
-    prof_here, make_run, tmp_path
-):
+def test_runs_of_other_programs_stand_without_a_ladder_that_has_nothing_stored(prof_here, make_run, tmp_path):
     make_run({"kernel": "k"}, name="mine", root=tmp_path)
     listed = prof_here("--runs", tmp_path, "list")
     assert listed.stdout.splitlines()[0].split()[:2] == ["name", "runs"]

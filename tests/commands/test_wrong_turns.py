@@ -110,9 +110,7 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
     ("typed", "hint"),
     [("5 vectorized", "`-k PATTERN` chooses a kernel by its name."), ("sum 3", "with `--ladder sum`")],
 )
-def test_a_word_beside_a_recording_that_names_none_is_answered_with_the_option_for_it(
-    prof_here, shipped_runs, typed, hint
-):
+def test_a_word_beside_a_recording_is_answered_with_the_option_for_it(prof_here, shipped_runs, typed, hint):
     done = prof_here("--runs", shipped_runs.root, "show", *typed.split())
     assert done.returncode == 21
     assert hint in done.stderr
@@ -224,9 +222,7 @@ def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(pro
     assert held in prof_here("show", tmp_path / "a.ncu-rep").stderr
 
 
-def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
-    prof_here, reports, tmp_path, monkeypatch
-):
+def test_a_file_like_none_is_answered_with_what_the_folder_holds(prof_here, reports, tmp_path, monkeypatch):
     """The ending, which all reports have, makes no name alike."""
     monkeypatch.chdir(tmp_path)
     missing = tmp_path / "x.ncu-rep"
@@ -319,9 +315,7 @@ def test_a_link_to_nowhere_is_not_answered_with_its_own_name(prof_here, tmp_path
         assert "dangling.ncu-rep: a link to gone.ncu-rep, and no such file is there\n" in done.stderr
 
 
-def test_a_folder_of_runs_that_does_not_exist_is_the_mistake_whatever_the_name_may_mean(
-    prof_here, reports, tmp_path
-):
+def test_a_folder_of_runs_that_is_missing_is_the_mistake_whatever_a_name_means(prof_here, reports, tmp_path):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     named = prof_here("show", "several", "--runs", "nope", cwd=tmp_path)
     listed = prof_here("list", "--runs", "nope", cwd=tmp_path)
@@ -330,9 +324,7 @@ def test_a_folder_of_runs_that_does_not_exist_is_the_mistake_whatever_the_name_m
 
 
 @pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
-def test_folders_of_reports_are_checked_by_the_commands_that_the_hint_gives(
-    prof_here, reports, tmp_path, monkeypatch, typed
-):
+def test_the_commands_of_the_hint_check_folders_of_reports(prof_here, reports, tmp_path, monkeypatch, typed):
     monkeypatch.chdir(tmp_path)
     for folder in ("main", "branch"):
         (tmp_path / folder).mkdir()

@@ -155,9 +155,7 @@ def bloated(value, text, times):
     longer=st.integers(1, 500),
     times=st.integers(0, 20),
 )
-def test_whatever_is_recorded_and_however_much_of_it_the_short_form_fits(
-    one_of_each, which, text, longer, times
-):
+def test_whatever_is_recorded_and_however_much_the_short_form_fits(one_of_each, which, text, longer, times):
     whole = bloated(one_of_each[which], text * longer, times)
     small = brief(whole)
     jsonschema.validate(printed(small), schema_of(type(whole)))

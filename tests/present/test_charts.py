@@ -67,9 +67,7 @@ def drawn(compared, ladder):
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_a_dumbbell_reaches_from_before_to_after_and_its_interval_is_that_of_the_change(
-    compared, pair, rows_of
-):
+def test_a_dumbbell_reaches_from_before_to_after_with_the_interval_of_the_change(compared, pair, rows_of):
     comparison = compared(*pair)
     found = {one.name: one for one in comparison.metrics}
     rows = {row["metric"]: row for row in rows_of(charts.deltas_chart(comparison))}

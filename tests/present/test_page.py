@@ -398,9 +398,7 @@ def test_a_chart_that_was_drawn_before_is_there_at_once(compared, tmp_path):
 
 
 @pytest.mark.slow
-def test_names_of_any_kind_are_text_and_act_on_nothing(
-    prof_here, drawing, hostile_store, hostile_names, tmp_path
-):
+def test_names_are_text_and_act_on_nothing(prof_here, drawing, hostile_store, hostile_names, tmp_path):
     page = tmp_path / "page.html"
     result = prof_here("report", "before", "-o", page, "--runs", hostile_store.root)
     assert result.returncode == 0, result.stderr

@@ -105,9 +105,7 @@ def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(diagnosis_of):
     ("figures", "warps"),
     [({"active_warps": 3.0, "occupancy_limit_pct": 25.0}, 12.0), ({"occupancy_limit_pct": 25.0}, 16.0)],
 )
-def test_an_sm_holds_the_warps_that_were_counted_or_else_those_that_its_limits_allow(
-    make_profile, figures, warps
-):
+def test_an_sm_holds_the_warps_that_were_counted_or_else_what_its_limits_allow(make_profile, figures, warps):
     evidence = gather(make_profile({"metrics": {"waves": 5.0, **figures}}))
     assert evidence.model.places.warps == warps
 
@@ -154,9 +152,7 @@ HALF_FULL = {"duration_ns": 1e6, "issue_active_pct": 5.0, "occupancy_pct": 50.0,
         ({"waves": 0.0}, []),
     ],
 )  # fmt: skip
-def test_without_stall_reasons_more_warps_save_their_part_of_the_time_and_no_more(
-    diagnosis_of, figures, expected
-):
+def test_without_stall_reasons_more_warps_save_no_more_than_their_part(diagnosis_of, figures, expected):
     found = diagnosis_of(HALF_FULL | figures).causes
     assert [(one.cause, round(one.saves_pct.expected)) for one in found] == expected
 
@@ -186,9 +182,7 @@ def test_where_starting_takes_over_half_of_a_launch_nothing_else_is_named(diagno
 @pytest.mark.parametrize(
     ("busy", "other", "found"), [(85.0, 3.0, True), (40.0, 3.0, False), (60.0, 85.0, False)]
 )
-def test_double_precision_is_named_where_its_pipe_is_the_busiest_unit_and_works_most_of_the_time(
-    diagnosis_of, busy, other, found
-):
+def test_doubles_are_named_where_their_pipe_is_busiest_and_most_of_the_time(diagnosis_of, busy, other, found):
     """GPUs for games have two lanes for it in an SM, so that one literal without an `f` may fill them."""
     units = {"fp64_pipe_pct": busy, "dram_throughput_pct": other, "issue_active_pct": 3.0}
     diagnosis = diagnosis_of({"duration_ns": 1e6, **units})
@@ -226,9 +220,7 @@ LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps
         ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0}, "SMs hold 46 % of the warps that they could, about as many as their limits allow."),
     ],
 )  # fmt: skip
-def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why_not_more(
-    headline_with, figures, said
-):
+def test_if_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why(headline_with, figures, said):
     assert f" {said} " in headline_with({"issue_active_pct": 3.0, "waves": 0.9, **figures}).why
 
 
@@ -271,9 +263,7 @@ def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(headline_wit
         ({}, NOTHING_RECORDED),
     ],
 )  # fmt: skip
-def test_counters_say_for_what_warps_wait_where_no_samples_say_at_which_instruction(
-    headline_with, stalls, said
-):
+def test_counters_say_for_what_warps_wait_where_no_samples_say_where(headline_with, stalls, said):
     """Of all waiting, what is less than a tenth is left out."""
     figures = {f"stall_{reason}": value for reason, value in stalls.items()}
     assert headline_with(figures | {"warp_latency": sum(stalls.values())}).why == said

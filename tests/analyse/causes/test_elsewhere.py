@@ -49,9 +49,7 @@ def test_a_cause_at_a_line_is_not_elsewhere_if_the_loop_has_a_part_of_that_line(
 
 
 @pytest.mark.parametrize(("opcode", "is_elsewhere"), [("LDG.E", False), ("STG.E", True)])
-def test_an_instruction_of_another_function_is_elsewhere_although_its_offset_is_in_the_loop(
-    opcode, is_elsewhere
-):
+def test_code_of_another_function_is_elsewhere_though_its_offset_is_in_the_loop(opcode, is_elsewhere):
     """The functions of a range each begin at offset 0."""
     code = function((8.0, "LDG.E R4, [R2.64]"), (8.0, "FADD R1, R1, R4"), (8.0, "@P0 BRA 0x0"))
     cause = Cause(

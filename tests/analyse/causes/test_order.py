@@ -107,9 +107,7 @@ def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as
         ({"in_functions_pct": 51.0}, 80.1, True),
     ],
 )
-def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_doubles(
-    of_doubles, saves, is_first
-):
+def test_fewer_functions_come_before_floats_if_they_make_most_of_the_doubles(of_doubles, saves, is_first):
     """So they save about half as much at least. Where they save more, that is reason enough, and nothing is said."""
     causes = in_order([cause("fp64-arithmetic", 80.0, **of_doubles), cause("special-functions", saves)])
     assert (names(causes)[0] == "special-functions") == is_first
@@ -126,9 +124,7 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
         ({"in_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
     ],
 )
-def test_single_precision_comes_before_fewer_functions_if_the_doubles_are_made_of_floats(
-    of_doubles, saves, is_first
-):
+def test_floats_come_before_fewer_functions_if_the_doubles_are_made_of_floats(of_doubles, saves, is_first):
     """Its functions are shorter, and nobody asked for doubles: a literal may have made them."""
     causes = in_order([cause("special-functions", 60.0), cause("fp64-arithmetic", saves, **of_doubles)])
     assert (names(causes)[0] == "fp64-arithmetic") == is_first
@@ -141,9 +137,7 @@ def test_single_precision_comes_before_fewer_functions_if_the_doubles_are_made_o
 
 @pytest.mark.parametrize("form", ["narrow-accesses", "loads-not-overlapped"])
 @pytest.mark.parametrize(("saves", "is_first"), [(40.0, True), (39.9, False), (50.0, True)])
-def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(
-    form, saves, is_first
-):
+def test_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(form, saves, is_first):
     causes = in_order([cause("too-little-work-a-thread", 50.0), cause(form, saves)])
     assert (names(causes)[0] == form) == is_first
     said = SAID.format(form, "too-little-work-a-thread")
@@ -202,9 +196,7 @@ def test_a_ceiling_comes_before_all_causes():
         (10.0, ["uneven-last-wave", "at-fma-rate", "bank-conflicts"]),
     ],
 )
-def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_the_full_ones(
-    saves, expected
-):
+def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_full_ones(saves, expected):
     causes = [cause("bank-conflicts", 5.95), cause("at-fma-rate", 0.0), cause("uneven-last-wave", saves)]
     assert names(in_order(causes)) == expected
     first = "uneven-last-wave" if 0.6 * saves > 5.95 else "bank-conflicts"
@@ -299,9 +291,7 @@ def test_the_order_is_explained_by_all_causes_that_it_put_behind():
 
 
 @pytest.mark.parametrize(("contended", "saves", "most"), [(True, 0.25, 0.25), (False, 0.6, 1.0)])
-def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_one_after_the_other(
-    contended, saves, most
-):
+def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_in_turn(contended, saves, most):
     """Warps wait for the atomic for three quarters of their time, and SMs are at work for 40 % of it on average."""
     facts = {0: {"waits": {"long_scoreboard": 75}, "acting": 32.0}, 2: {"waits": {"wait": 25}}}
     evidence = evidence_of(

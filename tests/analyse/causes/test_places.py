@@ -38,9 +38,7 @@ def test_code_of_a_header_is_placed_where_its_operands_come_from():
         ("made.cu", [CalledAt("helper.cuh", 9), CalledAt("made.cu", 2)], ("made.cu", 2), None),  # a lambda
     ],
 )
-def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function_of_the_user(
-    file, calls, place, called
-):
+def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function(file, calls, place, called):
     evidence = evidence_of("FADD R4, R6, R7", "FMUL R5, R4, R4")
     last = evidence.sites[-1]
     last.instruction = replace(last.instruction, file=file)

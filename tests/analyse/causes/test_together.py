@@ -151,9 +151,7 @@ def test_a_kernel_whose_two_causes_hide_each_other_says_so():
 
 
 @pytest.mark.parametrize(("together", "is_said"), [(51.1, False), (51.3, True)])
-def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_one_after_the_other(
-    together, is_said
-):
+def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_in_turn(together, is_said):
     """30 % of the 84 % that are left after 16 % leave 58.8 %: one after the other, 41.2 %."""
     causes = [cause("bank-conflicts", 16.0), cause("fp64-arithmetic", 30.0, together, line=7)]
     said = "With fp64-arithmetic at kernel.cu:7 removed as well, likely to save 51 %: they hide each other."
@@ -248,9 +246,7 @@ def test_only_what_is_named_takes_from_what_another_change_would_add(second, hid
         (("redundant-instructions", "special-functions"), (0, 1, 2), False),  # which can be computed faster, too
     ],
 )  # fmt: skip
-def test_two_causes_that_ask_for_one_change_of_the_same_instructions_save_what_the_larger_does(
-    names, places, is_one
-):
+def test_two_causes_that_ask_for_one_change_of_the_same_code_save_what_the_larger_does(names, places, is_one):
     sites = evidence_of(*["FADD R5, R5, R4"] * 6).sites
     model = TimeModel({"issue": 0.9}, {UNNAMED: 1.0})
     small, large = (

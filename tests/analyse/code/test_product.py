@@ -60,9 +60,7 @@ shapes = st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4, 8]))
 
 
 @given(shapes, st.integers(1, 6), st.sampled_from([1, 2, 4]), st.sampled_from([1, 2, 4]), st.randoms())
-def test_a_tile_is_found_whatever_its_shape_its_widths_and_the_order_of_its_instructions(
-    shape, steps, wide_a, wide_b, random
-):
+def test_a_tile_is_found_whatever_its_shape_its_widths_and_its_order(shape, steps, wide_a, wide_b, random):
     rows, columns = shape
     wide = (min(wide_a, rows), min(wide_b, columns))
     lines = outer_product(rows, columns, steps, wide, random=random)

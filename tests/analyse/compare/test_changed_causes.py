@@ -188,9 +188,7 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
 
 
 @pytest.mark.parametrize(("waiting", "is_said"), [(20.0, True), (12.0, False)])
-def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded_away(
-    recorded, waiting, is_said
-):
+def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded(recorded, waiting, is_said):
     found = compare_profiles(*profiles_in(recorded, "5", "6"))
     causes = [
         Cause(name, f"Why {name}.", "Try.", Savings(saves, 100.0), [], {})

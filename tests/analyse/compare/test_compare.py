@@ -258,9 +258,7 @@ def test_a_first_use_of_shared_memory_is_not_even_likely_worse(profile_of, befor
 
 
 @pytest.mark.parametrize(("launches", "times_said"), [(1, 0), (2, 1)])
-def test_of_a_single_launch_the_table_does_not_repeat_the_doubt_of_the_first_screen(
-    profile_of, launches, times_said
-):
+def test_of_a_single_launch_the_table_does_not_repeat_the_doubt(profile_of, launches, times_said):
     """Two equal readings a side are few too, but no caution says that."""
     sides = (profile_of(*[{DURATION: time}] * launches) for time in (1e6, 1.05e6))
     document = comparison_document(compare_profiles(*sides))

@@ -394,9 +394,7 @@ def two_runs(make_profile):
         (("add<float>", "add<double>"), ({}, {}), None, False),
     ],
 )
-def test_the_first_sentence_says_that_two_kernels_are_different_ones(
-    two_runs, kernels, opcodes, workload, are_different
-):
+def test_the_first_sentence_says_if_two_kernels_differ(two_runs, kernels, opcodes, workload, are_different):
     said = compare_profiles(*two_runs(kernels, (1e6, 9e6), opcodes, workload)).headline
     different = "run_0 and run_1 are two different kernels, which take 1.000 ms and 9.000 ms"
     assert said.what.startswith(different) == are_different
@@ -479,9 +477,7 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     assert "what causes the time of the first kernel" in in_full
 
 
-def test_a_kernel_of_a_recording_of_several_is_called_alike_above_its_table_and_in_it(
-    two_kernels, make_profile
-):
+def test_a_kernel_of_several_is_called_alike_above_its_table_and_in_it(two_kernels, make_profile):
     launches = [{"kernel": name, "ns": 1e6} for name in ("bfs_level", "k")]
     one_of_two = make_profile(*launches, name="two", workload=None)
     found = compare_profiles(one_of_two, two_kernels[1])

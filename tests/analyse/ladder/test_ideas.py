@@ -40,9 +40,7 @@ def kernels(made_ladder):
         ({"gbytes_per_s": 1420.0, "time_us": 10.0}, {"time_us": 8.0}, 1.25, "time_us"),
     ],
 )
-def test_a_published_step_is_the_ratio_of_the_first_figure_that_both_rungs_have(
-    kernels, before, after, ratio, figure
-):
+def test_a_published_step_is_the_ratio_of_the_first_figure_of_both(kernels, before, after, ratio, figure):
     step = find_published_step(*kernels([published(**before)], [published(**after)]))
     assert step.ratio == pytest.approx(ratio)
     assert (step.figure, step.gpu) == (figure, "NVIDIA A100")
@@ -77,9 +75,7 @@ def test_figures_of_different_gpus_or_of_different_kinds_make_no_step(kernels):
         (None, None, "not published"),
     ],
 )
-def test_a_claim_holds_where_the_step_goes_its_way_and_none_of_a_gain_where_there_is_none(
-    claim, verdict, story
-):
+def test_a_claim_holds_where_the_step_goes_its_way_and_none_of_gain_if_there_is_none(claim, verdict, story):
     assert judge_story(claim, verdict) == story
 
 

@@ -92,9 +92,7 @@ def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
 SLOWED = "its percentage is of the library alone, which it slows"
 
 
-def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_the_reference_alone(
-    made, made_ladder
-):
+def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_it_alone(made, made_ladder):
     made.time("made", 0, 100.0, 100.2, processes=2, reference_ns=[100.1, 99.9], reference="the library")
     slower, once = [100.6, 100.8], [100.6, 100.1]
     for number, reference_ns in ((1, slower), (2, once), (3, 98.0)):
@@ -335,9 +333,7 @@ def test_a_rung_that_was_only_timed_has_a_step_to_one_that_was_profiled(made, mo
 
 
 @pytest.mark.parametrize("others_profiled", [True, False])
-def test_a_kernel_that_is_a_part_of_its_step_is_marked_wherever_it_stands(
-    made, moving_ladder, others_profiled
-):
+def test_a_kernel_that_is_a_part_of_its_step_is_marked_everywhere(made, moving_ladder, others_profiled):
     """Rung 1, the first of the ladder, is a program of two kernels, of which one was profiled."""
     facts = {"workload": {"m": 4096}, "counters": {"inst_executed": 4096.0}}
     made.profile("made-1", *around(50.0), timings=around(100.0), **facts)

@@ -58,9 +58,7 @@ def test_a_possible_value_raises_no_doubt(doubts_of, name, values):
         ((408_400.0,), False),
     ],
 )
-def test_launches_of_very_different_times_are_named_with_the_shortest_and_the_longest(
-    doubts_of, values, said
-):
+def test_launches_of_very_different_times_are_named_with_the_shortest_and_longest(doubts_of, values, said):
     found = doubts_of("duration_ns", *values)
     assert len(found) == said
     if values[0] == 203_500.0:
@@ -150,9 +148,7 @@ def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(profiled, timed_ns
         ({"cache_control": "none", "clock_control": "none"}, "without it; counters"),
     ],
 )
-def test_a_kernel_that_the_profiler_makes_slower_is_not_the_one_that_runs_without_it(
-    profiled, controls, said
-):
+def test_a_kernel_that_the_profiler_slows_down_is_not_the_one_that_runs_without_it(profiled, controls, said):
     (doubt,) = find_doubts(profiled(100_000.0, timings=(89_000.0, 89_500.0, 2e6), **controls))
     assert "takes 100.0 us under the profiler, and 89.50 us" in doubt
     assert said in doubt
@@ -212,8 +208,6 @@ OWN, PYTORCH = "silu_kernel", "void at::native::<unnamed>::fill_kernel<float>(lo
         ("ncu -c 1 ./silu", [OWN], False),
     ],
 )
-def test_a_report_that_ends_before_the_first_kernel_of_ones_own_says_so(
-    make_profile, command, kernels, is_said
-):
+def test_a_report_that_ends_before_the_users_first_kernel_says_so(make_profile, command, kernels, is_said):
     doubts = find_doubts(make_profile(*({"kernel": kernel} for kernel in kernels), command_line=command))
     assert any("`ncu -k regex:NAME` records those of your own" in one for one in doubts) == is_said

@@ -91,9 +91,7 @@ def test_each_verdict_and_its_reason(metric, before, after, verdict, reason):
         (6_000.0, 90.0, "too_few_launches"),  # the time that a launch takes to start may make the difference
     ],
 )
-def test_a_rate_of_single_launches_is_judged_where_they_are_as_long_as_those_recorded(
-    duration_ns, after, reason
-):
+def test_a_rate_of_single_launches_is_judged_where_they_are_as_long_as_usual(duration_ns, after, reason):
     found = judge_metrics(
         [
             (Series(metric, "", Readings([one])), Series(metric, "", Readings([other])))

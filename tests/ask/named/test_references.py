@@ -93,9 +93,7 @@ def test_a_part_of_a_rung_s_name_is_answered_with_its_number_and_an_empty_name_i
     assert "named by their number" not in prof_here("show", "").stderr
 
 
-def test_a_folder_with_one_report_means_that_report_unless_a_run_has_its_name(
-    prof_here, reports, make_run, tmp_path
-):
+def test_a_folder_with_one_report_means_it_unless_a_run_has_its_name(prof_here, reports, make_run, tmp_path):
     for folder, name in (("before", "gemm_5"), ("after", "gemm_6")):
         (tmp_path / folder).mkdir()
         shutil.copy(reports / f"{name}.ncu-rep", tmp_path / folder / "gemm.ncu-rep")

@@ -102,9 +102,7 @@ def test_gpus_of_several_kinds_are_counted(machine, script):
         ('echo "No devices were found"; exit 6', True, None, "failed", "exit code 6): No devices were found"),
     ],
 )
-def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
-    machine, script, body, loaded, visible, state, reason
-):
+def test_no_gpu_fails_only_where_a_driver_is_loaded(machine, script, body, loaded, visible, state, reason):
     if body is not None:
         script("nvidia-smi", body)
     if loaded:
@@ -208,9 +206,7 @@ def test_a_report_that_cannot_be_read_is_the_reports_fault(reports, tmp_path):
 
 
 @pytest.mark.parametrize("with_report", [True, False])
-def test_a_library_that_does_not_load_is_reported_in_its_own_words(
-    with_report, reports, tmp_path, monkeypatch
-):
+def test_a_library_that_does_not_load_is_told_in_its_own_words(with_report, reports, tmp_path, monkeypatch):
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
     monkeypatch.syspath_prepend(tmp_path)  # of the process that reads
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -112,9 +112,7 @@ def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
         (("--kernel", "6"), 2, "leave it out with --times-only"),
     ],
 )  # fmt: skip
-def test_a_program_that_cannot_be_timed_gives_one_message_and_stores_nothing(
-    collect, measuring, words, code, message
-):
+def test_what_cannot_be_timed_gives_one_message_and_stores_nothing(collect, measuring, words, code, message):
     done = collect(*words)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
     assert not measuring.runs.ids()

@@ -124,9 +124,7 @@ def test_every_resource_that_may_set_a_bound_has_a_name_for_people(resource):
         ("at-fma-rate", [], "kernel"),
     ],
 )
-def test_an_empty_list_of_places_says_whether_the_cause_is_of_the_whole_kernel_or_nothing_is_recorded(
-    cause, where, said
-):
+def test_an_empty_list_of_places_says_if_a_cause_is_of_the_kernel_or_nothing_is_recorded(cause, where, said):
     assert where_is(cause, where) == said
 
 
@@ -176,9 +174,7 @@ def test_a_ceiling_is_not_listed_again_below_the_headline_that_says_all_of_it():
     ("before_pct", "expected"), [(60.0, "remain    47 %  uncoalesced-loads at kernel.cu:66 (before: 60 %)"),
                                  (46.6, "remain    47 %  uncoalesced-loads at kernel.cu:66")],
 )  # fmt: skip
-def test_what_a_cause_cost_before_stands_behind_its_name_and_a_ceiling_is_called_the_limit(
-    recorded, before_pct, expected
-):
+def test_the_cost_before_stands_behind_a_causes_name_and_ceilings_are_limits(recorded, before_pct, expected):
     sides = [
         profile_kernel(run, run.manifest.kernels[0].name)
         for run in (recorded.find("5", "gemm"), recorded.find("6", "gemm"))

@@ -41,9 +41,7 @@ def test_a_closing_brace_is_explained(text, stalls, explained):
     ("text", "of_called", "explained"),
     [("y[i] = z", True, True), ("y[i] = z", False, False), ("}", True, False)],
 )
-def test_a_last_line_that_stands_for_called_functions_is_explained_unless_a_brace_is(
-    text, of_called, explained
-):
+def test_a_last_line_for_called_functions_is_explained_unless_a_brace_is(text, of_called, explained):
     blocks = hot_line_blocks([HotLine("kernel.py", 43, 54.0, {"wait": 32.0}, text, of_called=of_called)], [])
     texts = [block.text for block in blocks if isinstance(block, Text)]
     assert any("At kernel.py:43, where the code of the kernel ends" in one for one in texts) is explained

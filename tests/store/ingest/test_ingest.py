@@ -365,9 +365,7 @@ def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_
         ("nothing.ncu-rep", ReportEmpty),
     ],
 )
-def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
-    folder, tmp_path, prof_here, name, error
-):
+def test_one_bad_report_ends_with_its_own_code_and_writes_nothing(folder, tmp_path, prof_here, name, error):
     whole = (folder / "graph.ncu-rep").read_bytes()
     os.mkfifo(folder / "pipe.ncu-rep")
     (folder / "loop.ncu-rep").symlink_to("loop.ncu-rep")

@@ -53,9 +53,7 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
         ("UIADD3 UISETP.NE.AND ULEA UIMAD UMOV", ("issue",)),
     ],
 )
-def test_arithmetic_takes_its_pipe_and_conversions_that_of_special_functions_unless_they_pack_or_stay_within_32_bits(
-    opcodes, units
-):
+def test_conversions_take_the_pipe_of_special_functions_unless_they_pack_or_stay_in_32_bits(opcodes, units):
     assert {sites_of(code_of(one))[0].units for one in opcodes.split()} == {units}
 
 

@@ -221,9 +221,7 @@ def test_a_block_keeps_half_of_what_the_registers_of_an_sm_hold(kibibytes, is_ke
     ("apart", "kibibytes", "is_kept"),
     [(True, 100, True), (True, 1000, False), (False, 1000, True), (False, 2000, False)],
 )
-def test_a_block_keeps_what_it_reads_between_the_passes_and_not_what_it_reads_in_one_turn(
-    apart, kibibytes, is_kept
-):
+def test_a_block_keeps_what_it_reads_between_passes_and_not_what_one_turn_reads(apart, kibibytes, is_kept):
     """Of ten images, one after the other, it keeps one if the next pass reads the same one before the next image."""
     evidence, (_, second) = planes(apart, kibibytes * 1024.0)
     assert find_later_passes(evidence) == ({evidence.sites[second]: True} if is_kept else {})

@@ -336,9 +336,7 @@ def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, h
         (400.0, 700.0, 100 * 100 / 800, 200.0),
     ],
 )
-def test_what_lanes_of_an_atomic_request_one_by_one_are_no_unused_sectors_of_loads(
-    sectors, arrived, held, unused
-):
+def test_what_lanes_of_atomics_request_one_by_one_is_no_unused_part_of_loads(sectors, arrived, held, unused):
     facts = {
         0: {"sectors": 400.0, "ideal_sectors": 100.0},
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
@@ -453,9 +451,7 @@ PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
         (PLACE_OF_LANE, 32.0, "", ""),  # nobody else has something for its place
     ],
 )
-def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its_place(
-    finding, acting, then, then_in_triton
-):
+def test_after_its_loop_a_thread_adds_up_with_others_of_the_same_place(finding, acting, then, then_in_triton):
     turn = ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "@P1 BRA 0x20")
     lines = (*finding, *executing(400.0, *turn), "EXIT")
     facts = {2: {"acting": acting, "sectors": 1600.0}}
@@ -576,9 +572,7 @@ def test_warps_add_up_for_each_other_if_they_update_one_place(finding, said):
 @pytest.mark.parametrize(
     ("contended", "at_atomic", "said"), [(True, 5, True), (True, 60, False), (False, 5, False)]
 )
-def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explained(
-    contended, at_atomic, said
-):
+def test_where_others_queue_behind_atomics_samples_at_other_lines_are_explained(contended, at_atomic, said):
     facts = {0: {"waits": {"lg_throttle": at_atomic}}, 1: {"waits": {"long_scoreboard": 100 - at_atomic}}}
     evidence = evidence_of(
         "RED.E.ADD [R2.64], R4", "LDG.E R5, [R8.64]", "FADD R5, R5, R5", "EXIT", facts=facts
@@ -604,9 +598,7 @@ OF_DATA = ("LDG.E R8, [R10.64]", "IMAD.WIDE R6, R8, 0x4, R2", "RED.E.ADD.STRONG.
         (("LDG.E.64 R2, [R12.64]", OF_THE_GRID[1]), True, 100.0, {1, 4}),
     ],
 )
-def test_contended_atomics_queue_behind_those_that_update_one_place_for_the_whole_grid(
-    first, contended, times, named
-):
+def test_contended_atomics_queue_behind_those_of_one_place_for_the_whole_grid(first, contended, times, named):
     facts = {place: {"waits": {"lg_throttle": 40}} for place in (1, 4)}
     evidence = evidence_of(*executing(times, *first), *executing(100.0, *OF_DATA), "EXIT", facts=facts)
     (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))

@@ -109,9 +109,7 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
 
 
 @pytest.mark.parametrize(("executed", "gathered"), [(1.0, True), (10.0, False)])
-def test_loads_that_data_scatters_are_named_where_the_others_waste_less_than_a_thirtieth_of_theirs(
-    executed, gathered
-):
+def test_loads_that_data_scatters_are_named_if_others_waste_under_a_thirtieth_of_theirs(executed, gathered):
     lines = ((LOAD, executed), "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
     by_lane = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={0: by_lane, 2: APART}))

@@ -53,9 +53,7 @@ def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acti
         ("LDG.E.64 R6, [R8.64]", "4 or 8 bytes a thread, 192 bytes a request on average.", "several neighbouring"),
     ],
 )  # fmt: skip
-def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
-    second, accesses, elements
-):
+def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_has(second, accesses, elements):
     contiguous = TOGETHER
     wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
@@ -146,9 +144,7 @@ def test_requests_that_do_not_fill_a_line_are_narrow_also_where_their_data_is_ke
         (("NOP", LOAD, "EXIT", ("NOP", 0.0), ("@P1 BRA 0x30", 0.0)), 0.75),  # which does not run
     ],
 )
-def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks_are_launched(
-    lines, launched
-):
+def test_without_a_loop_a_thread_takes_the_place_of_several_and_fewer_blocks_are_launched(lines, launched):
     sectors = 4.0 * (100.0 if isinstance(lines[1], str) else lines[1][1])
     facts = {1: {"sectors": sectors, "ideal_sectors": sectors}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))

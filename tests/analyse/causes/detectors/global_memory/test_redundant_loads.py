@@ -10,9 +10,7 @@ from profiler.analyse.causes.detectors.global_memory import redundant_loads
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
-def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(
-    sectors,
-):
+def test_loads_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(sectors):
     """The waiting for the others goes by a change of the layout, which is a cause of its own."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
@@ -28,9 +26,7 @@ def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for
 
 
 @pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])
-def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_for_loads_before_it(
-    waits_for_loads, fewer
-):
+def test_fewer_loads_bring_warps_to_a_barrier_together_where_they_wait_before_it(waits_for_loads, fewer):
     facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": waits_for_loads}}, 3: {"waits": {"barrier": 30}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", "BAR.SYNC 0x0", "EXIT", facts=facts, figures=figures)
@@ -182,9 +178,7 @@ def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hi
 @pytest.mark.parametrize(
     ("l2", "hits", "is_said"), [(0.9, 11.0, True), (0.89, 11.0, False), (0.9, 12.0, False)]
 )  # fmt: skip
-def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again_itself(
-    l2, hits, is_said
-):
+def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again(l2, hits, is_said):
     """A tile spares 7/8 of the hits, and a tenth of the work of L2 is no ceiling."""
     facts = {0: TOGETHER}
     figures = {"dram_bytes_read": 1280.0, "l1_hit_pct": hits}

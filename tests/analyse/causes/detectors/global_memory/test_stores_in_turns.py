@@ -157,9 +157,7 @@ def test_of_a_sum_in_memory_and_another_load_that_repeats_the_larger_saving_is_n
 
 
 @pytest.mark.parametrize(("of_loads", "of_stores", "kind"), [(80, 10, "loads"), (10, 80, "stores")])
-def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_alone_save_less_than_half(
-    of_loads, of_stores, kind
-):
+def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_save_less_than_half(of_loads, of_stores, kind):
     """Warps wait for what is loaded where it is added, and in the queue of accesses for the stores before theirs."""
     turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", "STG.E [R8.64], R6", "@P0 BRA 0x10")
     facts = {

@@ -97,9 +97,7 @@ def test_what_arrives_in_l2_and_no_access_is_counted_for_is_that_of_copies_of_an
         (200.0 + 3200.0, 200 / 3600, 3200 / 3300),
     ],
 )
-def test_lanes_that_update_one_address_take_l1_a_cycle_each_if_they_arrive_in_l2_one_by_one(
-    arrived, hit, part
-):
+def test_lanes_that_update_one_address_take_l1_a_cycle_each_if_they_reach_l2_one_by_one(arrived, hit, part):
     facts = {0: TOGETHER, 1: {"sectors": 100.0, "ideal_sectors": 100.0, "acting": 32.0}}
     figures = {"l2_sectors": arrived, "l1_hit_pct": 100 * hit}
     evidence = evidence_of("LDG.E R4, [R2.64]", "RED.E.ADD.F32 [R6.64], R4", facts=facts, figures=figures)

@@ -83,9 +83,7 @@ def test_no_part_of_a_lane_acts(acting, said):
 
 
 @pytest.mark.parametrize(("stored_at", "idle"), [("R6", 0.0), ("R8", 7 / 8)])
-def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_load_before_it(
-    stored_at, idle
-):
+def test_an_index_that_all_lanes_need_behind_a_barrier_is_not_for_those_that_load_before_it(stored_at, idle):
     """Four lanes load what all of them share. Where all store at the same index later, full warps would compute it as often."""
     evidence = evidence_of(
         "SHF.R.U32.HI R6, RZ, 0x5, R2",

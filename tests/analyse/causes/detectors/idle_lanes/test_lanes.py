@@ -42,9 +42,7 @@ def _idle(evidence):
         (["@P0 LDS R5, [R2]", "@!P0 FADD R4, R4, R5"], ["LDS"]),
     ],
 )
-def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_an_element_and_not_where_values_are_chosen(
-    lines, found
-):
+def test_predicated_lanes_are_idle_where_they_lack_an_element_not_where_values_are_chosen(lines, found):
     evidence = evidence_of(*lines, each=active(16.0, of=32.0))
     assert {site.opcode for site in _idle(evidence)} == set(found)
 
@@ -115,17 +113,13 @@ IN_LOOP = [("FADD R5, R5, R6", 12.0, 800), ("@P0 BRA 0x20", 12.0, 800)]  # eight
         ([("FMUL R4, R4, R6", 20.0, 49), ("MOV R7, R2", 12.0, 10)], "idle-lanes"),
     ],
 )  # fmt: skip
-def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_other_lanes_is_none(
-    others, name
-):
+def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_of_other_lanes_is_none(others, name):
     lines = [("MOV R1, R2", 32.0, 100), ("MOV R5, R2", 12.0, 100), *IN_LOOP, *others, ("EXIT", 32.0, 100)]
     assert named_for("FADD", *lines).name == name
 
 
 @pytest.mark.parametrize(("in_rest_of_loop", "name"), [(30.0, "divergent-branches"), (32.0, "idle-lanes")])
-def test_what_lanes_leave_out_in_the_turns_of_a_loop_is_no_other_side_of_what_they_do_after_it(
-    in_rest_of_loop, name
-):
+def test_what_lanes_leave_out_in_turns_of_a_loop_is_no_other_side_of_what_follows_it(in_rest_of_loop, name):
     """Here all but two lanes load in each turn. If these take part in the turn as well, they are not elsewhere meanwhile."""
     turn = [("LDG.E R4, [R2.64]", 30.0, 800), ("FADD R5, R5, R4", in_rest_of_loop, 800), ("@P0 BRA 0x10", in_rest_of_loop, 800)]  # fmt: skip
     lines = [("MOV R1, R2", 32.0, 100), *turn, ("FMUL R6, R6, R7", 2.0, 100), ("EXIT", 32.0, 100)]
@@ -133,9 +127,7 @@ def test_what_lanes_leave_out_in_the_turns_of_a_loop_is_no_other_side_of_what_th
 
 
 @pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
-def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
-    acting, saved
-):
+def test_few_lanes_that_a_block_waits_for_cost_that_waiting_too_even_if_predicates_chose_them(acting, saved):
     lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
     facts = {0: active(acting, of=32.0), 2: {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, each=active(32.0), facts=facts))
@@ -148,9 +140,7 @@ TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.
 @pytest.mark.parametrize(
     ("acting", "computing", "saved"), [(8.0, 8.0, 0.75), (32.0, 32.0, 0.0), (8.0, 32.0, 0.0)]
 )
-def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_it_computes_for_others(
-    acting, computing, saved
-):
+def test_tests_of_a_step_are_for_its_lanes_that_access_memory_unless_it_computes(acting, computing, saved):
     """The test is one of two integer instructions; the other one comes after the step."""
     lines = ("FADD R6, R6, R7", *TREE_STEP, "IADD3 R9, R8, 0x1, RZ")
     facts = {0: active(computing, of=32.0), 2: active(acting, of=32.0)}
@@ -294,9 +284,7 @@ def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(blo
 
 
 @pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
-def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_each_instruction(
-    counted, waits, slots
-):
+def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_only_counted_together(counted, waits, slots):
     """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do.
 
     Counted, all code around the only access serves the one lane that makes it.

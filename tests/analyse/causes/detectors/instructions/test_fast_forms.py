@@ -155,9 +155,7 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("beside", [0, 20])
-def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(
-    signs, of_doubles, of_floats, beside
-):
+def test_a_function_of_doubles_becomes_the_precise_one_of_floats(signs, of_doubles, of_floats, beside):
     """What else stands on the line has as many instructions in single precision."""
     whole = of_doubles + beside
     evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (whole - len(signs)), line=9)

@@ -54,9 +54,7 @@ def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no
         (800, "compute addresses and test bounds."),
     ],
 )  # fmt: skip
-def test_quotients_are_blamed_where_most_of_the_saving_is_theirs_and_named_where_they_are_worth_a_change(
-    addresses, said
-):
+def test_quotients_are_blamed_for_most_of_the_saving_and_named_where_they_are_worth_a_change(addresses, said):
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
     evidence = evidence_of(*lines, file=None)
     (candidate,) = integer_overhead.detect_integer_overhead(evidence)

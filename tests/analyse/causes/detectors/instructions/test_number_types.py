@@ -30,9 +30,7 @@ def issue_of_fp64(*lines, **more):
         ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
     ],
 )
-def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions_for_a_computed_one(
-    made, issue, added
-):
+def test_without_a_conversion_a_loaded_value_costs_none_and_a_computed_one_instructions(made, issue, added):
     """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
     (candidate,) = number_types.detect_conversions(
         evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
@@ -139,9 +137,7 @@ BACK = "@P0 BRA 0x0"
         (("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK), "add and subtract 12582912.0f"),
     ],
 )  # fmt: skip
-def test_what_a_loop_converts_is_stored_or_counted_in_the_type_that_it_computes_with_unless_it_is_rounded(
-    lines, advised
-):
+def test_what_a_loop_converts_is_stored_or_counted_as_what_it_computes_with_unless_rounded(lines, advised):
     (candidate,) = number_types.detect_conversions(evidence_of(*lines))
     assert advised in candidate.advice
 

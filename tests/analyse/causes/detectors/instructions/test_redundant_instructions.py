@@ -173,9 +173,7 @@ def test_what_a_loop_repeats_is_all_but_its_first_turn(turns, spared):
         ("MUFU.RCP R4, R5", 7, "A loop computes the reciprocal of a divisor anew in every iteration", "multiply by it instead of dividing."),
     ],
 )  # fmt: skip
-def test_of_a_line_that_computes_other_values_too_a_part_is_the_same_in_each_turn(
-    first, line, sentence, advice
-):
+def test_of_a_line_that_computes_more_values_a_part_is_the_same_in_each_turn(first, line, sentence, advice):
     lines = [("MOV R9, RZ", 1), (first, 100), ("FFMA R6, R6, R4, R6", 100), (LOOP, 100)]
     (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines, line=line))
     assert candidate.sentence.startswith(sentence)
@@ -210,9 +208,7 @@ WEIGHTS = {"convert", "distance", "weight"}
         ({"add": "FFMA R9, R6, R7, R9"}, 8, {"convert"}),  # of a sum that goes on
     ],
 )
-def test_what_an_inner_loop_computes_of_its_counter_alone_is_the_same_in_each_turn_around_it(
-    changed, columns, found
-):
+def test_what_an_inner_loop_computes_of_its_counter_is_the_same_in_each_turn_around(changed, columns, found):
     lines = NESTED | changed
     of_inner = list(lines)[2:-1]
     counted = ((line, 10 * columns if name in of_inner else 10) for name, line in lines.items())

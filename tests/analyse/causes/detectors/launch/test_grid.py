@@ -72,9 +72,7 @@ def test_a_lock_is_free_no_sooner_if_more_sms_wait_for_it(place, saved):
         ([STORED, FORWARD], [], 2, ["grid-too-small"]),
     ],
 )
-def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
-    inside, after, waiting, found
-):
+def test_turns_of_a_loop_that_need_each_other_are_no_work_for_more_blocks(inside, after, waiting, found):
     lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
     evidence = evidence_of(
         *lines, facts={waiting: {"waits": {"wait": 90}}}, grid=64, figures={"waves": 0.5, "sms": 132.0}
@@ -276,9 +274,7 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
 
 
 @pytest.mark.parametrize(("samples", "is_known"), [(60, True), (40, False)])
-def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide_their_turns(
-    samples, is_known
-):
+def test_warps_that_end_early_surely_have_less_to_do_only_where_data_decide_their_turns(samples, is_known):
     """Elsewhere, they may wait less. So many percent of the samples are in the loop whose turns data decide."""
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
     evidence = evidence_of(
@@ -296,9 +292,7 @@ def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide
 
 
 @pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
-def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_for_idle_lanes(
-    executed, explained
-):
+def test_warps_that_pass_by_what_one_lane_of_a_block_does_each_turn_are_for_idle_lanes(executed, explained):
     """Seven of eight places are empty, and half of the samples are where one of eight warps works in each turn, or two of them."""
     turn = [(BY_DATA[0], 1e9), (BY_DATA[1], 1e9), ("FADD R4, R4, R6", executed), (BY_DATA[2], 1e9)]
     evidence = evidence_of(
@@ -376,9 +370,7 @@ def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_
         (20.0, 100.0, ["load-imbalance"]),  # a block more takes a twentieth of the time, and a long one more
     ],
 )
-def test_an_sm_that_takes_longer_by_less_than_a_round_has_more_to_do_only_if_it_executes_more(
-    waves, executed, found
-):
+def test_an_sm_that_takes_less_than_a_round_longer_has_more_to_do_if_it_executes_more(waves, executed, found):
     figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     if executed is not None:
@@ -521,9 +513,7 @@ def test_a_block_that_lasts_for_most_of_the_time_is_to_be_split(least, waves, ad
         ("S2R R6, SR_CTAID.X", "MOV R3, c[0x0][0x160]", 60, False),
     ],
 )
-def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
-    place, length, samples, blamed
-):
+def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are(place, length, samples, blamed):
     candidate, behind = uneven(place, length, samples)
     assert candidate.blames_lines == blamed
     assert (behind in candidate.weights) != blamed
@@ -552,9 +542,7 @@ def uneven(place, length, samples, lanes=32.0, active=60.0):
         (32.0, 20.0, "one block lasts for 80 %", "one program lasts for 80 %"),
     ],
 )
-def test_turns_of_which_lanes_make_more_than_others_are_shared_out_in_their_warp(
-    lanes, active, advice, in_triton
-):
+def test_turns_of_which_some_lanes_make_more_are_shared_out_in_their_warp(lanes, active, advice, in_triton):
     candidate, _ = uneven("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", 60, lanes, active)
     assert advice in candidate.advice
     assert in_triton in candidate.in_triton

@@ -173,9 +173,7 @@ def test_several_elements_along_an_axis_are_loaded_at_once_too():
         (4, "LDG.E.128", 7, False),  # as wide as can be
     ],
 )
-def test_a_thread_that_has_four_copies_of_a_load_is_not_told_to_take_four_elements(
-    copies, opcode, line, has_several
-):
+def test_a_thread_with_four_copies_of_a_load_is_not_told_to_take_four(copies, opcode, line, has_several):
     loads = [f"{opcode} R{4 + 4 * number}, [R2.64+{64 * number:#x}]" for number in range(copies)]
     evidence = evidence_of(
         "S2R R2, SR_CTAID.X", *loads, "EXIT", line=line, grid=(100, 100, 1), figures={"waves": 1e9}
@@ -266,9 +264,7 @@ TREE = ("LDG.E R4, [R2.64]", "STS [R9], R4", "BAR.SYNC 0x0", "@P0 LDS R5, [R2+0x
         (1 / 4, 8, 0.0),  # each thread adds up elements in a loop already
     ],
 )
-def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_of_each_thread(
-    storing, turns, spared
-):
+def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_a_thread(storing, turns, spared):
     loop = ("IADD3 R2, R2, 0x80, RZ", "@P2 BRA 0x10") if turns > 1 else ()
     lines = [("S2R R2, SR_CTAID.X", 4000.0), *executing(4000.0 * turns, TREE[0], *loop)]
     lines += [(TREE[1].replace("R9", "R2"), 4000.0), *executing(4000.0, *TREE[2:])]

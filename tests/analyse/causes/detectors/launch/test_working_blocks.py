@@ -142,9 +142,7 @@ def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_it
         (8000.0, 1.0, 32, 0.0),  # a block of one warp has no others
     ],
 )  # fmt: skip
-def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_without_the_others(
-    executed, lanes, threads, part
-):
+def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_alone(executed, lanes, threads, part):
     lines = (TEST, 80.0), ("@P0 BRA 0x30", 8000.0), ("FADD R4, R4, R6", executed), ("@P1 BRA 0x10", 8000.0)
     figures = {"occupancy_pct": 25.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(*lines, facts={2: {"lanes": lanes}}, figures=figures, block=threads)

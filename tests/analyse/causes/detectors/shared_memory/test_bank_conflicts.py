@@ -151,9 +151,7 @@ def test_padding_does_not_help_where_loaded_data_say_the_place(loading, said):
         (17.0, "[R8]", "CAS", 16.0, "atomic-contention"),  # the code's own loop, whose lanes pass together
     ],
 )
-def test_lanes_of_one_bank_swap_one_after_the_other_although_their_places_differ(
-    passes, of, swap, turns, named
-):
+def test_lanes_of_one_bank_swap_one_by_one_although_their_places_differ(passes, of, swap, turns, named):
     lines = (f"LDS R2, {of}", "FADD R3, R4, R2", f"ATOMS.{swap} R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
     executed = 100 * turns
     facts = {

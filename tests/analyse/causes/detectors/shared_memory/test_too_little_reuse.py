@@ -94,9 +94,7 @@ def test_where_a_loop_reuses_what_it_loads_a_load_beside_it_counts_for_nothing()
         ("LDS", "FFMA", 6, 1 - 3 / 6.4),
     ],
 )
-def test_doubles_are_multiplied_as_floats_are_and_take_twice_the_loads_of_16_bytes(
-    loads, multiply, products, part
-):
+def test_doubles_are_multiplied_as_floats_and_take_twice_the_wide_loads(loads, multiply, products, part):
     turn = (
         f"{loads} R4, [R2]",
         f"{loads} R6, [R3]",
@@ -119,9 +117,7 @@ def test_doubles_are_multiplied_as_floats_are_and_take_twice_the_loads_of_16_byt
         (100.0, 8, 0.0),  # lanes that load the same share a pass
     ],
 )
-def test_wide_loads_feed_too_little_where_their_passes_take_longer_than_the_arithmetic(
-    passes, products, part
-):
+def test_wide_loads_feed_too_little_where_their_passes_outlast_the_arithmetic(passes, products, part):
     lines = ["LDS.128 R4, [R2]", *(f"FFMA R{20 + one}, R4, R5, R{20 + one}" for one in range(products))]
     (candidate,) = detect_too_little_reuse(evidence_of(*lines, facts={0: {"ideal_passes": passes}}))
     assert candidate.effect.resources["lsu"] == part

@@ -52,9 +52,7 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
         (100, 8, 200, 0.0),  # a tree: in most of its steps, few threads store
     ],
 )
-def test_values_that_threads_exchange_between_barriers_stay_in_registers_without_them(
-    stores, lanes_that_store, loads, saved
-):
+def test_values_exchanged_between_barriers_could_stay_in_registers(stores, lanes_that_store, loads, saved):
     lines = (
         ("STS [R8], R4", stores),
         "BAR.SYNC.DEFER_BLOCKING 0x0",

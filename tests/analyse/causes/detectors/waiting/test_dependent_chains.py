@@ -77,9 +77,7 @@ def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_o
         ("EXIT", 766, {"branch_resolving": 0.0, "no_instruction": 0.0}),
     ],
 )
-def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exceeds_its_cache(
-    jump, rest, saved
-):
+def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_beyond_its_cache(jump, rest, saved):
     """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
     facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10}}, 1: {"waits": {"wait": 10}}}
     evidence = evidence_of("FADD R4, R4, R5", "FADD R4, R4, R5", jump, *["NOP"] * (rest - 1), facts=facts)

@@ -171,9 +171,7 @@ def test_the_sums_of_others_are_no_operands_of_a_tile():
 
 
 @pytest.mark.parametrize(("shuffle", "exchanging"), [("SHFL.BFLY", 6 / 13), ("SHFL.IDX", 0.0)])
-def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_a_result_of_its_own(
-    shuffle, exchanging
-):
+def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_its_own_result(shuffle, exchanging):
     evidence = made(shuffle=(f"{shuffle} PT, R10, R9, 0x1, 0x1f", ALL))
     load = evidence.sites[1]
     load.sectors, load.ideal_sectors = 32 * load.executed, 4 * load.executed

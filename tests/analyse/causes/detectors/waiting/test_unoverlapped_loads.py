@@ -44,9 +44,7 @@ def test_four_loads_under_way_are_enough():
         ("LDG.E", 48, 1.0, 1 / 4),
     ],
 )
-def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_the_queues(
-    opcode, loads, latency, gone
-):
+def test_over_four_loads_under_way_hide_more_of_the_latency_and_no_queues(opcode, loads, latency, gone):
     lines = [f"{opcode} R{10 + 4 * one}, [R2.64+{16 * one:#x}]" for one in range(loads)]
     facts = {loads: {"waits": {"long_scoreboard": 50}}}
     evidence = evidence_of(
@@ -134,9 +132,7 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
         ((LOAD, "@P1 STS [R8], R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
     ],
 )  # fmt: skip
-def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(
-    lines, advised, in_triton
-):
+def test_more_loads_come_from_tiles_turns_of_a_loop_or_elements_of_a_thread(lines, advised, in_triton):
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
     assert advised in candidate.advice
     assert in_triton in candidate.in_triton

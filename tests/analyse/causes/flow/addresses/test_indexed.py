@@ -23,9 +23,7 @@ from profiler.analyse.causes.flow.addresses.indexed import is_gathered
         ("LDG.E.U8 R4, [R2.64]", "LEA R6, R4, R9, 0x4", "STG.E.U8 [R8.64], R6", False),  # what is stored says no place
     ],
 )  # fmt: skip
-def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at_most(
-    index, address, load, gathered
-):
+def test_an_element_is_gathered_if_a_loaded_index_counts_at_most_sectors(index, address, load, gathered):
     evidence = evidence_of(index, address, load)
     assert is_gathered(evidence, evidence.sites[2]) == gathered
 
