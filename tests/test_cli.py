@@ -164,11 +164,7 @@ def test_python_dash_m_is_prof():
         (["sass", "{tmp}"], 13, "a folder"),
         (["compare", "{tmp}/cut.ncu-rep", "{reports}/range.ncu-rep"], 14, "cut.ncu-rep"),
         (["show", "99"], 21, "no run of kernel 99"),
-        (
-            ["--runs", "{tmp}/empty.ncu-rep", "ingest", "{reports}/range.ncu-rep"],
-            20,
-            "empty.ncu-rep: a file, and not a folder",
-        ),
+        (["--runs", "{tmp}/empty.ncu-rep", "ingest", "{reports}/range.ncu-rep"], 20, "empty.ncu-rep: a file, and not a folder"),
         (["compare", "{reports}/range.ncu-rep", "{reports}/graph.ncu-rep"], 31, "replay mode"),
         (["compare", "{reports}/several.ncu-rep", "{reports}/gemm_6.ncu-rep"], 32, "`-k PATTERN`"),
         (["show", "5", "-k", "nothing"], 33, "'nothing'"),
@@ -182,7 +178,7 @@ def test_python_dash_m_is_prof():
         (["compare", "5", "5"], 0, ""),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else None,
-)
+)  # fmt: skip
 def test_every_failure_has_its_own_exit_code_one_message_and_no_traceback(
     prof_here, reports, recorded, tmp_path, arguments, code, words
 ):
@@ -539,13 +535,7 @@ def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(pro
         assert error["remedy"] in failed.stderr
     assert prof_recorded("show", "nope").stdout == ""
     assert prof_recorded("show", "nope", "--format", "json", "--format", "csv").stdout == ""
-    for words in (
-        ["show"],
-        ["show", "--sizee", "3"],
-        ["compar", "5"],
-        ["--nope"],
-        ["show", "5", "--json"],
-    ):
+    for words in (["show"], ["show", "--sizee", "3"], ["compar", "5"], ["--nope"], ["show", "5", "--json"]):
         failed = prof_recorded("--format", "json", *words)
         (error,) = json.loads(failed.stdout).values()
         assert error["exit_code"] == failed.returncode == 2, words

@@ -79,14 +79,10 @@ def test_an_interface_that_there_is_not_is_one_line(cluster, refused):
     [
         (["nonsense://x"], 105, "nonsense://x: no Dask scheduler answers there: "),
         (["tls://127.0.0.1:1"], 105, "it needs certificates, and none were given"),
-        (
-            ["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"],
-            2,
-            "--host and --interface exclude each other",
-        ),
+        (["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"], 2, "--host and --interface exclude each other"),
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
-)
+)  # fmt: skip
 def test_a_worker_that_cannot_start_says_why_in_one_line(refused, words, code, said):
     done = refused(*words)
     assert done.returncode == code

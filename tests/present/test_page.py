@@ -307,12 +307,7 @@ def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_p
     """A warm-up of three launches ran other code."""
     axes = dict.fromkeys(("grid_y", "grid_z", "block_x", "block_y", "block_z"), 1)
     small, large = (
-        {
-            "kernel": "k",
-            "ns": time_ns,
-            "instructions": [(opcode, 10)],
-            "shape": {"grid_x": blocks, **axes},
-        }
+        {"kernel": "k", "ns": time_ns, "instructions": [(opcode, 10)], "shape": {"grid_x": blocks, **axes}}
         for time_ns, opcode, blocks in ((1e3, "FADD", 1), (9e6, "FMUL", 99))
     )
     for name in ("before", "after"):

@@ -127,14 +127,9 @@ def test_no_gpu_fails_only_where_a_driver_is_loaded(machine, script, body, loade
         ("2022.2.1.0", "failed", "is older than 2022.3", "newer Nsight Compute"),
         ("2022.4.1.0", "warn", "older than 2023.1", "newer Nsight Compute"),
         ("2025.3.1.0", "ok", "2025.3.1.0, ", ""),
-        (
-            "2099.1.0.0",
-            "warn",
-            f"the older ncu-report {reader_version()}",
-            "pip install --upgrade ncu-report",
-        ),
+        ("2099.1.0.0", "warn", f"the older ncu-report {reader_version()}", "pip install --upgrade ncu-report"),
     ],
-)
+)  # fmt: skip
 def test_versions_of_ncu(machine, script, version, state, found, remedy):
     script("ncu", f"echo 'Version {version} (build 36398880) (public-release)'")
 
@@ -223,18 +218,10 @@ def test_a_library_that_does_not_load_is_told_in_its_own_words(with_report, repo
     ("files", "calls", "found"),
     [
         (False, True, "NVIDIA's reader may read all your files: this system does not offer Landlock"),
-        (
-            True,
-            False,
-            "NVIDIA's reader may use the network and run programs: this system does not offer seccomp",
-        ),
-        (
-            False,
-            False,
-            "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp",
-        ),
+        (True, False, "NVIDIA's reader may use the network and run programs: this system does not offer seccomp"),
+        (False, False, "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp"),
     ],
-)
+)  # fmt: skip
 def test_the_rights_that_the_reader_cannot_be_denied_are_named(files, calls, found):
     check = judge_containment(files=files, calls=calls)
 

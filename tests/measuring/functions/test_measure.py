@@ -231,9 +231,7 @@ print(prof.measure(untouched, x, Huge(), profile=False, {BRIEF}).cautions[-1])
     ), found.stderr
 
 
-def test_an_argument_that_shows_what_a_call_wrote_and_refuses_to_be_written_fails_no_measurement(
-    measuring,
-):
+def test_an_argument_that_shows_what_a_call_wrote_and_refuses_to_be_written_fails_no_measurement(measuring):
     """PyTorch refuses to write an expanded tensor too, which a kernel may do.
 
     The first is put back with what it is a view of; of the second, nothing else holds the values.

@@ -290,10 +290,7 @@ def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, sai
     places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
     causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {}, where_is="line")]
     headline = with_next(explained("It takes 1 ms.", causes), causes)
-    sections = [
-        headline_blocks(headline),
-        cause_blocks([*causes, CAUSES_FOUND[0]], [], headline),
-    ]
+    sections = [headline_blocks(headline), cause_blocks([*causes, CAUSES_FOUND[0]], [], headline)]
     page = flat(document_text(Document("", sections), Window(width=80)))
     assert ("code that CuPy compiled" in page) == said
     assert file not in page or not said
