@@ -6,13 +6,14 @@ import msgspec
 import pytest
 from hypothesis import example, given, strategies as st
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
+from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.check import check_pair
 from profiler.analyse.check_summary import MORE_LAUNCHES, derive_finding
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.project import Threshold
 from profiler.errors import MetricNotFound
+from tests.made_causes import cause_of
 
 SLOWER_2 = Threshold(BY_NAME["duration_ns"], "rise", 2.0)
 
@@ -382,13 +383,13 @@ def test_a_regression_of_unpaired_names_is_explained_by_the_seconds_first_cause(
     sides = [
         profile_of(*noisy(ns), kernel=name, workload=None) for ns, name in ((1000, "add"), (1500, "mul"))
     ]
-    narrow = Cause("narrow-accesses", "Accesses are narrow.", "Load more.", Savings(20.0, 20.0), [], {})
+    narrow = cause_of("narrow-accesses")
     of_each = {"add": Diagnosis([], []), "mul": Diagnosis([narrow], [])}
     found = check_pair("made", *sides, [SLOWER_2], lambda one: of_each[one.kernel], chosen=chosen)
     assert found.outcome == "regression"
-    of_itself = "narrow-accesses: Accesses are narrow."
+    of_itself = "narrow-accesses: Warps wait."
     assert found.why == ("narrow-accesses appeared." if chosen else of_itself)
-    assert "Load more." in found.next
+    assert "Wait less." in found.next
     assert ("two different kernels" in found.what) != chosen
 
 

@@ -15,11 +15,11 @@ import pytest
 import track_record
 from pairs import read_pairs
 
-from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 from profiler.store.runs.run_store import Run, RunStore
+from tests.made_causes import cause_of
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "causes"
@@ -207,7 +207,7 @@ def test_every_failure_is_explained_and_nothing_else_is():
 
 def test_a_cause_that_remains_is_no_mistake_and_no_hit():
     pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"], "also": ["bank-conflicts"]}
-    causes = [_cause("bank-conflicts", 50.0), _cause("barriers", 10.0)]
+    causes = [cause_of("bank-conflicts", 50.0), cause_of("barriers", 10.0)]
     judged = track_record.judge(pair, causes, saved=20.0)
     assert (judged["first_is"], judged["rank"]) == ("left", 2)
     assert track_record.judge(pair | {"also": []}, causes, saved=20.0)["first_is"] == "wrong"
@@ -217,13 +217,7 @@ def test_a_cause_that_remains_is_no_mistake_and_no_hit():
 @pytest.mark.parametrize(("saved", "broken"), [(63.0, False), (63.1, True)])
 def test_a_bound_is_broken_by_more_than_three_points(saved, broken):
     pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"]}
-    assert track_record.judge(pair, [_cause("barriers", 10.0, 60.0)], saved)["broken"] == broken
-
-
-def _cause(name, expected, at_most=99.0):
-    from profiler.analyse.causes.cause import Savings
-
-    return Cause(name, "", "", Savings(expected, at_most), [], {})
+    assert track_record.judge(pair, [cause_of("barriers", 10.0, 60.0)], saved)["broken"] == broken
 
 
 # The list of pairs

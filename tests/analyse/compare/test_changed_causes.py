@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
+from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.find import find_all
 from profiler.analyse.compare.changed_causes import compare_causes, find_alike
 from profiler.analyse.compare.compare import compare_profiles
@@ -12,12 +12,13 @@ from profiler.catalog.metrics import BY_NAME as METRICS
 from profiler.present.document import Document, Records
 from profiler.present.documents.parts.causes import changed_cause_blocks
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
 from tests.profiles import profiles_in
 
 
 def diagnosed(named, others=()):
     """A diagnosis that names these causes, and knows what others would save in percent."""
-    causes = [Cause(name, "", "", Savings(saves, saves), [], {}) for name, saves in named.items()]
+    causes = [cause_of(name, saves) for name, saves in named.items()]
     return Diagnosis(causes, [], 100.0, others=dict(others))
 
 
@@ -117,7 +118,7 @@ def test_a_cause_that_both_sides_have_alike_limits_one_of_them_and_neither_came_
 
 def hiding(duration_ns, idle_lanes, taken):
     """A kernel whose idle lanes would save so much, and take so much of its time behind other work, in percent."""
-    causes = [Cause("idle-lanes", "", "", Savings(idle_lanes, idle_lanes), [], {})] if idle_lanes else []
+    causes = [cause_of("idle-lanes", idle_lanes)] if idle_lanes else []
     return Diagnosis(causes, [], duration_ns, taken={"idle-lanes": taken})
 
 
@@ -191,7 +192,7 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
 def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded(recorded, waiting, is_said):
     found = compare_profiles(*profiles_in(recorded, "5", "6"))
     causes = [
-        Cause(name, f"Why {name}.", "Try.", Savings(saves, 100.0), [], {})
+        cause_of(name, saves, why=f"Why {name}.")
         for name, saves in (("bank-conflicts", 15.0), ("dependent-chain", waiting))
     ]
     for full in (False, True):

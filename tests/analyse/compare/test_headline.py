@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings
+from profiler.analyse.causes.cause import UNCOUNTED, CodePlace, Diagnosis
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
 from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
@@ -29,6 +29,7 @@ from profiler.analyse.findings import (
 )
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
 from tests.profiles import profiles_in
 
 TIMES = (4e6, 2e6)
@@ -141,10 +142,7 @@ def test_a_small_change_is_explained_by_factors_that_make_up_much_of_it():
 
 def diagnosed(duration_ns, **saves_pct):
     """A kernel of this duration, with the causes whose removal saves so many percent of it."""
-    causes = [
-        Cause(name.replace("_", "-"), "", "", Savings(expected, expected), [], {})
-        for name, expected in saves_pct.items()
-    ]
+    causes = [cause_of(name.replace("_", "-"), expected) for name, expected in saves_pct.items()]
     return Diagnosis(causes, [], duration_ns)
 
 
@@ -173,14 +171,14 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
     ],
 )
 def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for_a_slower_one(ratio, said):
-    narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+    narrow = cause_of("narrow-accesses")
     changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
     assert said_of(ratio, changed) == said
 
 
 def ceiling(busy, sees):
     """A kernel at the bandwidth of device memory, of which it uses so much."""
-    cause = Cause("at-memory-bandwidth", "", "", Savings(0.0, 0.0, "dram"), [], {})
+    cause = cause_of("at-memory-bandwidth", 0.0, limited_by="dram")
     return Diagnosis([cause], [], 100.0, sees=sees, busy={"dram": busy})
 
 
@@ -221,7 +219,7 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
 
 
 def causes_named(*names):
-    return [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in names]
+    return [cause_of(name) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -355,7 +353,7 @@ def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio,
     assert said_of(ratio, ChangedCauses(), metrics=[PASSES, conflicts]) == said
 
 
-NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+NARROW = cause_of("narrow-accesses")
 CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 

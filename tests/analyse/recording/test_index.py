@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 import profiler
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.headline import BROUGHT_BY_NVIDIA, advice_text, next_text
 from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
 from tests.profiles import sheets_of
 
 NAMES = {
@@ -179,10 +179,8 @@ def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(kernels, long
     ("saves_pct", "begins"), [(4.0, "Move less. Begin with"), (20.0, "Beside this ceiling,")]
 )
 def test_at_a_ceiling_the_index_advises_what_the_sheet_of_its_first_kernel_does(kernels, saves_pct, begins):
-    causes = [
-        Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {}),
-        Cause("barriers", "Warps wait.", "Wait less.", Savings(saves_pct, saves_pct), [], {}),
-    ]
+    ceiling = cause_of("at-memory-bandwidth", 0.0, change="Move less.")
+    causes = [ceiling, cause_of(saves=saves_pct)]
     sheet = msgspec.structs.replace(*sheets_of(kernels(k=1e6)), causes=causes)
     headline = headline_of_index("made.ncu-rep", index_of([sheet]), [sheet], has_counters=True)
     assert headline.next.startswith(begins)

@@ -4,7 +4,6 @@ import pyarrow as pa
 import pytest
 
 import profiler
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
 from profiler.analyse.recording.overview import (
@@ -21,6 +20,7 @@ from profiler.present.documents.parts.rules import rule_lines
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
+from tests.made_causes import cause_of
 from tests.profiles import sheets_of
 
 
@@ -90,7 +90,7 @@ def test_the_first_screen_leaves_out_rules_that_say_again_what_a_cause_says():
     """A rule of another cause is news; `--full` has all of them."""
     again = SheetRule("S", "optimization", "3.1 threads are active", 93.6, causes=["divergent-branches"])
     news = SheetRule("S", "optimization", "55% excessive sectors", 48.1, causes=["uncoalesced-loads"])
-    cause = Cause("divergent-branches", "", "", Savings(71.0, 80.0), [], {})
+    cause = cause_of("divergent-branches", 71.0)
     sheet = SheetFinding("k", 1, "GPU", [], [], [again, news], causes=[cause])
     short, whole = (rule_lines(sheet, full=full) for full in (False, True))
     assert short == [
