@@ -795,8 +795,7 @@ class MadeStore:
         """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
         counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
         launches = [{"kernel": kernel, "ns": ns, "metrics": counters, "opcodes": opcodes} for ns in durations]
-        run = self._make_run(*launches, name=name, root=self.store.root, **fields)
-        return self._dated(run.path)
+        return self._dated(self._make_run(*launches, name=name, root=self.store.root, **fields).path)
 
     def time(self, ladder, number, *durations, **fields):
         """A run of timings alone, of so many `processes`; beside each, the reference took `reference_ns`, its best `best_ns`.

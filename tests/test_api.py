@@ -825,8 +825,7 @@ def test_the_launches_of_a_sheet_hold_for_both_sides_of_a_check_and_not_for_what
 
 def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(reports):
     sides = reports / "gemm_5.ncu-rep", reports / "several.ncu-rep"
-    found = profiler.compare(*sides, other_kernel="offset")
-    assert found.after.kernel_name == "offset(float *, float)"
+    assert profiler.compare(*sides, other_kernel="offset").after.kernel_name == "offset(float *, float)"
     with pytest.raises(KernelAmbiguous, match="holds 3 kernels"):
         profiler.compare(sides[1], other_kernel="offset")
 

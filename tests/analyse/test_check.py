@@ -68,8 +68,7 @@ def test_slower_beyond_noise_and_limit_is_a_regression(profile_of, change, noise
 
 def test_faster_and_certain_passes_also_where_no_limit_is_left(profile_of):
     zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
-    found = check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero])
-    assert found.outcome == "passed"
+    assert check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero]).outcome == "passed"
 
 
 def test_a_metric_that_failed_is_what_the_answer_says_before_how_much_faster_it_got(profile_of):
@@ -170,8 +169,7 @@ def test_single_launches_fail_beyond_what_is_allowed(profile_of, limit_pct, outc
 def test_the_way_of_a_limit_judges_single_launches(profile_of, way, limit_pct, before, after, outcome):
     passes = "shared_load_wavefronts"
     sides = (profile_of(1e6, metrics={passes: [value]}) for value in (before, after))
-    found = check(*sides, Threshold(BY_NAME[passes], way, limit_pct))
-    assert found.checks[1].outcome == outcome
+    assert check(*sides, Threshold(BY_NAME[passes], way, limit_pct)).checks[1].outcome == outcome
 
 
 def test_single_launches_at_other_clocks_are_unclear_however_far_apart(profile_of):
@@ -325,8 +323,7 @@ def test_a_metric_with_a_limit_fails_the_pair_though_the_duration_passed(profile
 def test_the_limit_holds_for_its_own_way_alone(profile_of, way, after, outcome):
     one = profile_of(*noisy(1000), metrics={"l2_hit_pct": noisy(80, 1e-4)})
     other = profile_of(*noisy(1000, seed=2), metrics={"l2_hit_pct": noisy(after, 1e-4)})
-    found = check(one, other, Threshold(BY_NAME["l2_hit_pct"], way, 5.0))
-    assert found.checks[1].outcome == outcome
+    assert check(one, other, Threshold(BY_NAME["l2_hit_pct"], way, 5.0)).checks[1].outcome == outcome
 
 
 def test_a_metric_with_a_limit_that_was_not_recorded_is_an_error(profile_of):

@@ -400,8 +400,7 @@ def test_a_run_folder_may_be_given_wherever_it_lies(prof_here, recorded, tmp_pat
 
 
 def test_a_changed_table_is_refused_with_the_file_named(prof_here, make_run, tmp_path):
-    run = make_run({"kernel": "k", "ns": 1.0}, name="one", root=tmp_path)
-    table = run.path / "metrics.parquet"
+    table = make_run({"kernel": "k", "ns": 1.0}, name="one", root=tmp_path).path / "metrics.parquet"
     table.write_bytes(table.read_bytes()[:-1] + b"\0")
     result = prof_here("--runs", tmp_path, "compare", "one", "one")
     assert (result.returncode, result.stdout) == (22, "")

@@ -292,5 +292,4 @@ def test_two_recordings_are_named_where_they_can_be_compared_as_they_are(first, 
         for source, kernels in (("a.ncu-rep", first), ("b.ncu-rep", second))
         for kernel, gpu in kernels
     ]
-    text = document_text(triage_document(Triage(None, index, 2, [])), Window())
-    assert f"`prof compare {pair}`" in text
+    assert f"`prof compare {pair}`" in document_text(triage_document(Triage(None, index, 2, [])), Window())

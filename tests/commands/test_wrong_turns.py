@@ -207,8 +207,7 @@ def test_a_kernel_named_by_its_idea_is_given_with_its_number(prof_here, shipped_
 @pytest.mark.parametrize("typed", ["severl.ncu-rep", "SEVERAL.ncu-rep"])
 def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    done = prof_here("show", tmp_path / typed)
-    assert "no such file; nearest: several.ncu-rep" in done.stderr
+    assert "no such file; nearest: several.ncu-rep" in prof_here("show", tmp_path / typed).stderr
 
 
 def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(prof_here, reports, tmp_path):
@@ -359,8 +358,7 @@ def test_a_chart_of_several_kernels_asks_for_one(prof_here, reports, tmp_path):
 
 def test_build_without_a_gpu_names_the_option(prof_here, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    done = prof_here("build", "--kernel", "5")
-    assert "--arch sm_90" in done.stderr
+    assert "--arch sm_90" in prof_here("build", "--kernel", "5").stderr
 
 
 def test_a_report_named_without_its_ending_is_found_and_not_read(prof_here, reports, tmp_path, monkeypatch):

@@ -324,8 +324,7 @@ def test_a_sheet_without_room_gives_up_what_the_answer_begins_with_before_its_ho
 
 
 def test_a_sheet_with_room_has_its_own_headline(store):
-    run = store.find("gemm_5", "gemm")
-    whole, short = _short_sheet(run, causes=[], hot_lines=[])
+    whole, short = _short_sheet(store.find("gemm_5", "gemm"), causes=[], hot_lines=[])
     assert short.headline.what == whole.headline.what
 
 

@@ -270,8 +270,7 @@ def test_the_same_twice_is_neither_faster_nor_different(compared):
 )
 def test_of_single_launches_no_chart_says_that_nothing_differs(make_run, after_ns, title):
     times = [{"kernel": "k", "ns": ns} for ns in (1e6, after_ns)]
-    comparison = profiler.compare(*(make_run(one) for one in times))
-    assert title_of(charts.deltas_chart(comparison)) == title
+    assert title_of(charts.deltas_chart(profiler.compare(*(make_run(one) for one in times)))) == title
 
 
 def test_the_title_is_about_the_rung_that_the_headline_names(ladder):

@@ -364,8 +364,7 @@ def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
 
 
 def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run, drawing_processes):
-    run = make_run({"kernel": "k", "ns": 1.0})
-    profile = profile_kernel(run, "k")
+    profile = profile_kernel(make_run({"kernel": "k", "ns": 1.0}), "k")
     same = compare_profiles(profile, profile)
     assert drawing_processes.ask("waterfall_chart", same).result() is None
 

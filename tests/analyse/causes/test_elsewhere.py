@@ -48,5 +48,4 @@ def test_code_of_another_function_is_elsewhere_though_its_offset_is_in_the_loop(
     """The functions of a range each begin at offset 0."""
     code = function((8.0, "LDG.E R4, [R2.64]"), (8.0, "FADD R1, R1, R4"), (8.0, "@P0 BRA 0x0"))
     cause = cause_of("uncoalesced-stores", places=[CodePlace(opcode, 0x0, 60.0)])
-    found = find_elsewhere(cause, Region("loop", code, (), 8.0, 1.0))
-    assert (found is not None) == is_elsewhere
+    assert (find_elsewhere(cause, Region("loop", code, (), 8.0, 1.0)) is not None) == is_elsewhere

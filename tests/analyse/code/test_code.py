@@ -51,8 +51,7 @@ def test_executions_are_the_mean_of_the_launches(make_run):
 
 def test_the_code_of_most_launches_stands_for_the_kernel(make_run):
     once, twice = [("FADD", 1000)], [("FFMA", 10)]
-    run = make_run(*({"kernel": "k", "instructions": one} for one in (once, twice, twice)))
-    code = read_code(run, "k")
+    code = read_code(make_run(*({"kernel": "k", "instructions": one} for one in (once, twice, twice))), "k")
     assert [one.opcode for one in code.instructions] == ["FFMA"]
     assert (code.launches, code.like) == (3, 2)
 

@@ -190,8 +190,7 @@ def test_the_operands_are_named_and_their_loads_counted(store):
 @both
 def test_the_source_agrees_about_which_operand_is_which(store, name):
     """The report imported its source, in which the tiles are called As and Bs."""
-    run = store.find(name, "gemm")
-    rows = run.to_pandas("instructions")
+    rows = store.find(name, "gemm").to_pandas("instructions")
     text = {f"sgemm.cu:{row.line}": row.source for row in rows.itertuples()}
     found = sheet_of(store, name).operands
     assert found

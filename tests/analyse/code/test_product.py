@@ -71,8 +71,7 @@ def test_a_tile_is_found_whatever_its_shape_its_widths_and_its_order(shape, step
         (Counter({f"LDS{SUFFIX[wide[0]]}": steps * rows // wide[0]}), {A_BASE}),
         (Counter({f"LDS{SUFFIX[wide[1]]}": steps * columns // wide[1]}), {B_BASE}),
     ]
-    found = loads_of(product)
-    assert found in (expected, expected[::-1])
+    assert loads_of(product) in (expected, expected[::-1])
 
 
 def test_one_load_may_serve_several_steps():

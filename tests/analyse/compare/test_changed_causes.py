@@ -63,8 +63,7 @@ def test_a_diagnosis_knows_what_the_causes_would_save_that_it_does_not_name(reco
 
 def test_a_smaller_cause_of_both_sides_remains_with_both_figures(recorded):
     sides = profiles_in(recorded, "5", "6")
-    found = compare_profiles(*sides)
-    text = shown(found)
+    text = shown(compare_profiles(*sides))
     assert "register-bank-conflicts at 06_vectorized.cu:67 (before: 3 %)" in text
     assert "new" not in text
 

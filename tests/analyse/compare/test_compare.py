@@ -148,8 +148,7 @@ def test_repeats_of_one_process_make_no_speedup_surer(profile_of):
 
 
 def test_without_a_duration_there_is_no_speedup(profile_of):
-    comparison = compare_profiles(profile_of({ISSUE: 50.0}), profile_of({ISSUE: 60.0}))
-    assert comparison.speedup is None
+    assert compare_profiles(profile_of({ISSUE: 50.0}), profile_of({ISSUE: 60.0})).speedup is None
 
 
 @pytest.mark.parametrize("strange", [0.0, 1e-300, 1e99, 1e300, math.inf, -math.inf])
@@ -240,8 +239,7 @@ def test_one_kernel_of_a_step_does_not_explain_the_time_of_the_step(profile_of):
 
 
 def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclear_to_a_program(profile_of):
-    comparison = compare_profiles(profile_of({DURATION: 1e5}), profile_of({DURATION: 3e6}))
-    (delta,) = comparison.metrics
+    (delta,) = compare_profiles(profile_of({DURATION: 1e5}), profile_of({DURATION: 3e6})).metrics
     assert (delta.verdict, delta.reason) == ("unclear", "beyond_launches")
     assert metric_row(delta).values[-2:] == ("likely worse", "no interval, but more than launches differ")
     assert metric_row(delta, says_too_few=False).values[-2:] == ("likely worse", "")

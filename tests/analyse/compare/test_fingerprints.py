@@ -70,8 +70,7 @@ ALL_FOUR = {metric: DIRECTIONS[way] for metric, way in FINGERPRINTS[0].expected}
 
 
 def test_a_check_whose_change_is_unclear_stays_open(sides):
-    found = four_way(*sides({"issue_active_pct": (50.0, 60.0)}, launches=1))
-    assert found.checks[0].ok is None
+    assert four_way(*sides({"issue_active_pct": (50.0, 60.0)}, launches=1)).checks[0].ok is None
 
 
 @pytest.mark.parametrize(
@@ -106,8 +105,7 @@ def test_a_change_that_is_certain_and_tiny_confirms_nothing(sides):
     ],
 )
 def test_it_speaks_of_the_step_that_widens_loads_and_of_no_other(recorded, rungs, applies):
-    found = four_way(*profiles_in(recorded, *rungs))
-    assert (found is not None) == applies
+    assert (four_way(*profiles_in(recorded, *rungs)) is not None) == applies
 
 
 def test_every_fingerprint_speaks_of_metrics_in_the_catalogue():

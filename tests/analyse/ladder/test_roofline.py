@@ -87,8 +87,7 @@ def test_many_stand_under_the_arithmetic_that_they_are_made_in(measured, made_la
 def test_l2_can_be_the_ceiling_of_a_point_if_its_traffic_was_counted(measured, made_ladder, ceilings_ladder):
     """4 operations for each byte through L2, at 400 GB/s, are fewer than 16 for each of device memory at 100."""
     rung(measured, 1, 10.0, read=512.0, l2=FLOPS / 4)
-    found = roofline(measured, made_ladder, ceilings_ladder)
-    (point,) = found.points
+    (point,) = roofline(measured, made_ladder, ceilings_ladder).points
     assert point.flops_per_l2_byte == pytest.approx(4)
     assert (point.ceiling, point.attainable_gflops) == ("dram", pytest.approx(1600))
     rung(measured, 1, 10.0, read=64.0, l2=FLOPS / 4)

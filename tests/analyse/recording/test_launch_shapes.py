@@ -71,8 +71,7 @@ def test_what_cuda_adds_to_shared_memory_is_said_of_the_launches_that_the_figure
 
 
 def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(store):
-    run = store.find("triton_add_full", "gemm")
-    everything = profile_kernel(run, "add_kernel")
+    everything = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
     one, other, said = pair_of_main_shapes(everything, everything)
     assert len(one.shapes) == one.launches == other.launches == 1
     assert said == [

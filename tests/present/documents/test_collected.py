@@ -18,8 +18,7 @@ def row_of(run, kernel="k", status="collected"):
 
 
 def table_of(*rows):
-    document = collected_document([tuple(row.values()) for row in rows])
-    ((table,),) = document.sections
+    ((table,),) = collected_document([tuple(row.values()) for row in rows]).sections
     return table
 
 
@@ -70,8 +69,7 @@ def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_ru
 
 
 def test_a_row_leaves_figures_empty_that_were_not_measured(make_run):
-    run = make_run({"kernel": "k"}, name="mine", workload=None)
-    row = row_of(run)
+    row = row_of(make_run({"kernel": "k"}, name="mine", workload=None))
     for name in ("unprofiled_ns", "gflops", "reference_pct", "profiled_ns", "fma_pipe_pct"):
         assert row[name] is None
     assert not {"unprofiled_ns", "size"} & printed(row).keys()

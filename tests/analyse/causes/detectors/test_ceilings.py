@@ -98,8 +98,7 @@ def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
 
 @pytest.mark.parametrize(("dram", "found"), [(0.2, ["at-l2-bandwidth"]), (0.92, ["at-memory-bandwidth"])])
 def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, found):
-    evidence = evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})
-    assert names(ceilings.detect_ceilings, evidence) == found
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})) == found
 
 
 @pytest.mark.parametrize("issue", [0.0, 0.9, 1.0])

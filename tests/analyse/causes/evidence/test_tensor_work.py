@@ -98,14 +98,12 @@ def test_with_larger_tiles_the_block_meets_less_often_in_the_loop_and_as_often_a
     barrier, wait = "BAR.SYNC 0x0", {"waits": {"barrier": 50}}
     lines = [COPY, COPY, FRAGMENT, *[MMA] * 4]
     lines = [*lines, barrier, "NOP", LOOP] if inside else [*lines, LOOP, barrier, "NOP"]
-    evidence = evidence_of(*lines, facts={lines.index("NOP"): wait})
-    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines, facts={lines.index("NOP"): wait}))
     assert found.effect.waits["barrier"] == pytest.approx(gone)
 
 
 def test_copies_of_unknown_size_leave_the_tile_unknown():
-    evidence = evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP)
-    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP))
     assert "uses_per_staged_value" not in found.evidence
 
 

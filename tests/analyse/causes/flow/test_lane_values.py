@@ -219,5 +219,4 @@ def test_a_predicate_may_choose_what_to_store_by_data(condition, copies):
 def test_each_turn_of_a_loop_may_store(turns, copies):
     lines = (THREAD, *executing(1000.0, "LDG.E R4, [R0.64]", "@P1 BRA 0x40"))
     stored = ("STG.E [R0.64], R4", 10 * turns)
-    evidence = evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)
-    assert count_copies(evidence) == copies
+    assert count_copies(evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)) == copies

@@ -528,8 +528,7 @@ def test_lanes_share_places_where_a_request_touches_fewer_sectors_than_their_wor
     ],
 )
 def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
-    evidence = evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10)
-    (candidate,) = atomics.detect_atomics(evidence)
+    (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10))
     assert candidate.advice.startswith(said)
 
 
@@ -564,8 +563,7 @@ IN_BLOCK, OF_ITS_OWN = (
 )
 def test_warps_add_up_for_each_other_if_they_update_one_place(finding, said):
     lines = (*finding, "RED.E.ADD.STRONG.GPU [R2.64], R5", "EXIT")
-    evidence = evidence_of(*lines, facts={len(finding): {"acting": 1.0}}, grid=10)
-    (candidate,) = atomics.detect_atomics(evidence)
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={len(finding): {"acting": 1.0}}, grid=10))
     assert candidate.advice.startswith(said)
 
 

@@ -200,8 +200,7 @@ def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
 def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, said):
     before = ("LDC.64 R6, c[0x0][0x210]", "LDC R9, c[0x0][0x218]", "S2R R5, SR_TID.X", address)
     facts = {4: {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}}}
-    evidence = evidence_of(*before, "LDG.E R4, [R2.64]", "EXIT", facts=facts)
-    (candidate,) = layout.detect_uncoalesced(evidence)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, "LDG.E R4, [R2.64]", "EXIT", facts=facts))
     assert said in candidate.sentence
     assert candidate.evidence.get("bytes_apart") == (24 if "24" in said else None)
 

@@ -240,8 +240,7 @@ def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(bloc
 )
 def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_said):
     counts = TOGETHER, {"sectors": 1600.0, "ideal_sectors": 400.0}
-    evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
-    (found,) = narrow_accesses.detect_narrow(evidence)
+    (found,) = narrow_accesses.detect_narrow(evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts))))
     assert ("accesses of neighbouring lanes, 4 bytes a thread, " in found.sentence) == is_said
 
 

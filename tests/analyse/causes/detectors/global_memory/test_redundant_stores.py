@@ -57,8 +57,7 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
 
 def test_a_loop_that_passes_its_store_by_in_half_of_its_turns_stores_half_as_often():
     passing_by = (("@P1 BRA 0x60", 800.0), ("STG.E [R8.64], R4", 400.0))
-    evidence = evidence_of(*SUM, *passing_by, *TURN)
-    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence_of(*SUM, *passing_by, *TURN))
     assert candidate.effect.resources["lsu"] == pytest.approx(1 / 3 * 3 / 4)
 
 

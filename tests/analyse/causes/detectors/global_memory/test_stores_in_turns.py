@@ -100,8 +100,7 @@ def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, betwe
         "IMAD.WIDE R2, R20, 0x4, R16", "LDG.E R6, desc[UR6][R2.64]", "FADD R4, R4, R6", "STG.E desc[UR6][R8.64], R4",
         between, "SHF.L.U32 R20, R20, 0x1, RZ", "@P0 BRA 0x30",
     )  # fmt: skip
-    found = find_stores(*executing(100.0, *before), *executing(800.0, *turn))
-    assert bool(found) == named
+    assert bool(find_stores(*executing(100.0, *before), *executing(800.0, *turn))) == named
 
 
 @pytest.mark.parametrize(

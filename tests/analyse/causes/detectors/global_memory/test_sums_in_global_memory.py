@@ -35,8 +35,7 @@ def found(acting=21.0, **changed):
     facts = {places[name]: active(acting) for name in ("load own", "load other", "store")}
     facts[places["load other"]]["waits"] = {"long_scoreboard": 30}
     facts[places["result"]] = active(1.0)
-    evidence = evidence_of(*tree.values(), facts=facts)
-    return list(detect_global_trees(evidence))
+    return list(detect_global_trees(evidence_of(*tree.values(), facts=facts)))
 
 
 def test_sums_in_global_memory_are_named_with_the_waiting_for_them():

@@ -153,8 +153,7 @@ def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
     """Each of 100 warps makes one turn: it comes to the test twice, and goes on once."""
     tests = (("ISETP.GE.AND P0, PT, R2, R3, PT", 200.0), (leaving, 200.0))
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "BRA 0x10", "EXIT")
-    evidence = evidence_of("MOV R2, RZ", *tests, *lines, each=active(24.0))
-    (candidate,) = lanes.detect_idle_lanes(evidence)
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("MOV R2, RZ", *tests, *lines, each=active(24.0)))
     assert not candidate.sentence.startswith("Whole warps")
 
 
@@ -212,8 +211,7 @@ def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
     lines = ("S2R R3, SR_TID.X", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", "@P0 EXIT")
     work = executing(20.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
-    evidence = evidence_of(*lines, *work, each=active(16.0), block=threads)
-    (candidate,) = lanes.detect_idle_lanes(evidence)
+    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, *work, each=active(16.0), block=threads))
     assert candidate.sentence.startswith(said)
 
 

@@ -247,8 +247,7 @@ def test_a_search_has_work_for_the_warps_that_find_nothing(rounds, is_search):
     making = ["LOP3.LUT R6, R6, R7, R8, 0x96, !PT"] * rounds
     test = ("ISETP.GE.U32.AND P0, PT, R6, R9, PT", "@P0 EXIT")
     lines = ("S2R R6, SR_TID.X", *making, *test, ("REDG.E.ADD.STRONG.GPU [R2.64], R6", 1.0))
-    evidence = evidence_of(*lines, each=active(32.0))
-    assert bool(list(lanes.detect_idle_lanes(evidence))) != is_search
+    assert bool(list(lanes.detect_idle_lanes(evidence_of(*lines, each=active(32.0))))) != is_search
 
 
 @pytest.mark.parametrize(

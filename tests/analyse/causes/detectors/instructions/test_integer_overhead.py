@@ -56,8 +56,7 @@ def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no
 )  # fmt: skip
 def test_quotients_are_blamed_for_most_of_the_saving_and_named_where_they_are_worth_a_change(addresses, said):
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
-    evidence = evidence_of(*lines, file=None)
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, file=None))
     assert said in candidate.sentence
     assert ("dividing" in candidate.advice) == said.startswith("divide")
     assert ("divide by constants" in candidate.advice) == ("divide" in said)
@@ -162,8 +161,7 @@ def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, s
 def test_a_test_that_ends_the_turns_of_a_loop_is_none_of_bounds(branch, is_of_bounds):
     """It leads back, or out of the loop of 0x10 to 0x50; `loop-overhead` counts it. One that passes by a part of the turn is of bounds."""
     lines = ("NOP", "ISETP.GE.AND P0, PT, R6, R9, PT", branch, "FADD R7, R7, R8", "FADD R5, R5, R8")
-    evidence = evidence_of(*lines, "@P1 BRA 0x10", "EXIT")
-    found = integer_overhead.find_spare_addresses(evidence)
+    found = integer_overhead.find_spare_addresses(evidence_of(*lines, "@P1 BRA 0x10", "EXIT"))
     assert [site.instruction.name for site in found] == ["ISETP"] * is_of_bounds
 
 
@@ -212,8 +210,7 @@ def test_what_rotates_bits_is_no_address_although_its_digits_look_up_a_table(ste
 def test_the_address_of_a_word_that_is_rotated_is_an_address():
     addresses = ["IMAD R2, R2, 0x3, R5"] * 4
     evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
-    found = list(integer_overhead.find_spare_addresses(evidence))
-    assert found == evidence.of("integer")[:4]
+    assert list(integer_overhead.find_spare_addresses(evidence)) == evidence.of("integer")[:4]
 
 
 @pytest.mark.parametrize(("places", "said"), [(("RZ", "0x4", "0x8"), True), (("RZ", "0x1", "0x2"), False)])

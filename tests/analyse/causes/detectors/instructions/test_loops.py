@@ -75,8 +75,7 @@ def test_a_test_of_64_bits_is_both_of_its_halves_and_a_carry_is_a_part_of_the_co
     wide = ("IADD3 R2, P1, R2, 0x1, RZ", "IADD3.X R3, RZ, R3, RZ, P1, !PT", "ISETP.GE.U32.AND P0, PT, R2, R6, PT",
             "ISETP.GE.U32.AND.EX P0, PT, R3, R7, PT, P0", "@!P0 BRA 0x10")  # fmt: skip
     body = ("LDG.E R8, [R4.64]", "ISETP.LT.AND P0, PT, R9, R10, PT", "@P0 FADD R5, R5, R8")
-    evidence = evidence_of(BEFORE, *executing(100, *body, *wide))
-    assert kept(evidence) == list(wide)
+    assert kept(evidence_of(BEFORE, *executing(100, *body, *wide))) == list(wide)
 
 
 def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_going():
@@ -165,8 +164,7 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
 def test_steps_that_start_from_what_others_stored_are_not_promised_to_overlap(stored, meets, in_steps):
     barrier = "BAR.SYNC.DEFER_BLOCKING 0x0" if meets else "NOP"
     turn = ("LDG.E R6, [R12.64]", "LDS R8, [R4]", "FADD R9, R8, R7", f"STS [R5], {stored}", barrier)
-    evidence = loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}})
-    (candidate,) = loops.detect_loop_overhead(evidence)
+    (candidate,) = loops.detect_loop_overhead(loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}}))
     assert ("with independent work in its copies" in candidate.advice) != in_steps
     assert ("needs what the one before stored in shared memory" in candidate.advice) == in_steps
     assert (candidate.effect.waits.get("short_scoreboard", 0.0) > 0) != in_steps

@@ -170,8 +170,7 @@ def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
     ],
 )
 def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
-    evidence = evidence_of("NOP", narrowed, product, LOOP)
-    assert names(number_types.detect_conversions, evidence) == found
+    assert names(number_types.detect_conversions, evidence_of("NOP", narrowed, product, LOOP)) == found
 
 
 @pytest.mark.parametrize(

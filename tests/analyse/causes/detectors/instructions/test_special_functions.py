@@ -96,8 +96,7 @@ def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_
     rest = ["FFMA R1, R2, 1.9251366722983220825e-08, R1"] if low_part else ["FFMA R1, R2, R3, R1"]
     exponential = ["FFMA R1, R2, R1, 0.69314718246459960938", *["FFMA R3, R1, R3, R3"] * 63]
     exponential.append("FFMA R1, R2, R4, 0.0013391353422775864601" if low_part else exponential[-1])
-    evidence = evidence_of(*logarithm, *rest, *exponential, line=7)
-    found = special_functions.detect_special_functions(evidence)
+    found = special_functions.detect_special_functions(evidence_of(*logarithm, *rest, *exponential, line=7))
     assert [one.effect.resources["issue"] for one in found] == pytest.approx(spared)
 
 

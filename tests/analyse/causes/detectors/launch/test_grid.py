@@ -347,8 +347,7 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
 @pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.25), (0.9, 0.1)])
 def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
     figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
-    evidence = evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures)
-    (candidate,) = grid.detect_last_wave(evidence)
+    (candidate,) = grid.detect_last_wave(evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures))
     assert candidate.saves == pytest.approx(saved)
     assert candidate.at_most == pytest.approx(0.25)
 

@@ -44,8 +44,7 @@ def test_where_most_blocks_end_at_once_the_work_is_not_shared_out(going_on, name
 
 
 def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
-    evidence = launched(going_on=1900.0, waves=0.1)
-    (candidate,) = grid.detect_small_grid(evidence)
+    (candidate,) = grid.detect_small_grid(launched(going_on=1900.0, waves=0.1))
     assert candidate.saves == pytest.approx(1 - 475 / 1000)
 
 

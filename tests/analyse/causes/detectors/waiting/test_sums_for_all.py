@@ -78,8 +78,7 @@ def test_two_sums_in_a_turn_that_loads_once_are_no_two_turns(turns, count):
 
 
 def test_a_loop_around_one_that_is_unrolled_whole_may_load_once():
-    evidence = unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")
-    assert len(list(detect_sums_for_all(evidence))) == 1
+    assert len(list(detect_sums_for_all(unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")))) == 1
 
 
 @pytest.mark.parametrize(("turns", "count"), [(3, 0), (4, 1)])

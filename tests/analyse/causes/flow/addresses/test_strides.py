@@ -31,8 +31,7 @@ MOVED = (
     ],
 )
 def test_a_turn_that_goes_on_behind_what_the_last_one_took_walks_through_neighbours(loads, further, walks):
-    evidence = evidence_of("NOP", *loads, *further, "@P0 BRA 0x10", "EXIT")
-    assert bool(find_walking(evidence)) == walks
+    assert bool(find_walking(evidence_of("NOP", *loads, *further, "@P0 BRA 0x10", "EXIT"))) == walks
 
 
 def test_without_a_loop_nobody_walks():

@@ -34,8 +34,7 @@ def offsets(*made, address="R9", block=64):
     ],
 )
 def test_an_address_follows_from_the_index_of_the_thread(made, offset_of):
-    found = offsets("LDC R1, c[0x0][0x28]", made)
-    assert found == tuple(offset_of(x) for x in range(64))
+    assert offsets("LDC R1, c[0x0][0x28]", made) == tuple(offset_of(x) for x in range(64))
 
 
 def test_a_block_has_rows():
