@@ -136,12 +136,7 @@ def test_of_several_kernels_one_is_chosen_by_its_place_or_by_its_name(reports):
             several["o"]
         assert len(caught.value.details) == 3
         assert several[np.int64(1)] == several[1]
-        assert [name in several for name in ("offset", "o", "no such kernel", 0)] == [
-            True,
-            False,
-            False,
-            False,
-        ]
+        assert [name in several for name in ("offset", "o", "no such kernel", 0)] == [True, False, False, False]  # fmt: skip
         with pytest.raises(TypeError, match="'slice' object cannot be interpreted as an integer"):
             several[:1]
 
@@ -323,11 +318,7 @@ def test_an_empty_list_of_an_answer_is_a_frame_with_the_columns_of_one_that_is_n
         profiler.compare(several[0], several[0]).metrics,
     ):
         whole, empty = entries.to_pandas(), entries[:0].to_pandas()
-        assert (list(empty.columns), empty.index.name, len(empty)) == (
-            list(whole.columns),
-            whole.index.name,
-            0,
-        )
+        assert (list(empty.columns), empty.index.name, len(empty)) == (list(whole.columns), whole.index.name, 0)  # fmt: skip
     of_lines = sheet.hot_lines[:0].to_pandas()
     whole = list(sheet.hot_lines.to_pandas().columns)
     assert list(of_lines.columns) == [one for one in whole if not one.startswith("stall_")]

@@ -406,13 +406,7 @@ def test_output_longer_than_the_terminal_goes_through_the_users_pager(prof_on_a_
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):
     with (tmp_path / "out").open("w") as output:
-        command = [
-            "--runs",
-            tmp_path / "runs",
-            "ingest",
-            reports / "graph.ncu-rep",
-            reports / "range.ncu-rep",
-        ]
+        command = ["--runs", tmp_path / "runs", "ingest", reports / "graph.ncu-rep", reports / "range.ncu-rep"]  # fmt: skip
         screen = terminal.on_a_terminal([*START, *command], output=output)
     lines = (tmp_path / "out").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["stored", "stored"]

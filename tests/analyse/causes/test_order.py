@@ -173,11 +173,7 @@ def test_a_general_first_step_passes_no_specific_cause(between, is_first):
 
 @pytest.mark.parametrize(("fact", "remain"), [("rows alike", 2), ("", 3)])
 def test_what_two_causes_state_alike_is_told_by_the_first_of_them(fact, remain):
-    causes = [
-        cause_of("redundant-instructions", 40.0),
-        cause_of("barriers", 30.0),
-        cause_of("grid-too-small", 20.0),
-    ]
+    causes = [cause_of("redundant-instructions", 40.0), cause_of("barriers", 30.0), cause_of("grid-too-small", 20.0)]  # fmt: skip
     best = {one.cause: Candidate(one.cause, "", "", fact=fact) for one in causes}
     best["barriers"] = Candidate("barriers", "", "", fact="another")
     told = list(find._tell_once(causes, best))  # private: it takes candidates that are made by hand
@@ -197,11 +193,7 @@ def test_a_ceiling_comes_before_all_causes():
     ],
 )
 def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_full_ones(saves, expected):
-    causes = [
-        cause_of("bank-conflicts", 5.95),
-        cause_of("at-fma-rate", 0.0),
-        cause_of("uneven-last-wave", saves),
-    ]
+    causes = [cause_of("bank-conflicts", 5.95), cause_of("at-fma-rate", 0.0), cause_of("uneven-last-wave", saves)]  # fmt: skip
     assert names(in_order(causes)) == expected
     first = "uneven-last-wave" if 0.6 * saves > 5.95 else "bank-conflicts"
     assert names(in_order(causes[::2]))[0] == first  # without a ceiling, the last round is a general cause
@@ -283,11 +275,7 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
 
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     """What another stands behind needs no reason: only the first is advised."""
-    faults = [
-        cause_of("bank-conflicts", 20.0),
-        cause_of("type-conversions", 19.0),
-        cause_of("loop-overhead", 8.0),
-    ]
+    faults = [cause_of("bank-conflicts", 20.0), cause_of("type-conversions", 19.0), cause_of("loop-overhead", 8.0)]  # fmt: skip
     causes = in_order(
         [
             *faults,

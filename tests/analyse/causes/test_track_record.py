@@ -159,12 +159,7 @@ def test_what_a_pair_of_a_kernel_removes_is_said_by_its_list_also_of_one_that_it
         {"before": "a", "after": "c", "causes": ["bank-conflicts"]},
         {"before": "x", "after": "y", "causes": ["idle-lanes"]},
     ]
-    one = {
-        "before": "a-again",
-        "after": "new",
-        "causes": ["too-little-reuse"],
-        "instead": ["c-again", "b-again"],
-    }
+    one = {"before": "a-again", "after": "new", "causes": ["too-little-reuse"], "instead": ["c-again", "b-again"]}  # fmt: skip
     assert [found["causes"][0] for found in track_record.removals_of(one, pairs)] == ["too-little-reuse", "bank-conflicts", "barriers"]  # fmt: skip
     other = {"before": "d", "after": "new", "causes": ["too-little-reuse"], "instead": ["e"], "like": ["x"]}
     assert [found["causes"][0] for found in track_record.removals_of(other, pairs)] == ["too-little-reuse", "idle-lanes"]  # fmt: skip
@@ -265,11 +260,7 @@ def test_a_pair_that_waits_to_be_recorded_has_no_recording():
 def renamed(run):
     """Returns the run with other names for its kernel and files, and other text for its source."""
     tables = {name: run.table(name) for name in run.manifest.tables}
-    columns = {
-        "launches": ("function", "kernel", "mangled"),
-        "instructions": ("file", "source"),
-        "rules": ("file",),
-    }
+    columns = {"launches": ("function", "kernel", "mangled"), "instructions": ("file", "source"), "rules": ("file",)}  # fmt: skip
     for table, names in columns.items():
         for name in names:
             at = tables[table].schema.get_field_index(name)

@@ -225,24 +225,14 @@ def test_a_column_of_eight_makes_0_9_fmas_for_each_element_though_2_7_for_each_l
 
 
 def test_a_block_that_some_iterations_skip_counts_by_how_often_it_ran(store):
-    lines = [
-        (100, "@P0 BRA 0x20"),
-        (50, "LDG.E R0, [R2]"),
-        (100, "FFMA R1, R2, R3, R1"),
-        (100, "@P1 BRA 0x0"),
-    ]
+    lines = [(100, "@P0 BRA 0x20"), (50, "LDG.E R0, [R2]"), (100, "FFMA R1, R2, R3, R1"), (100, "@P1 BRA 0x0")]  # fmt: skip
     sheet = sheet_of_code(store, *lines)
     assert {one.opcode: one.count for one in sheet.opcodes} == {"BRA": 2, "LDG.E": 0.5, "FFMA": 1}
     assert sheet.instructions == 3.5
 
 
 def test_loads_that_never_act_are_shown_as_such_and_load_nothing(store):
-    lines = [
-        (10, "LDS.128 R4, [R2]"),
-        (10, "@!PT LDS RZ, [RZ]"),
-        (10, "FFMA R0, R4, R5, R0"),
-        (10, "@P0 BRA 0x0"),
-    ]
+    lines = [(10, "LDS.128 R4, [R2]"), (10, "@!PT LDS RZ, [RZ]"), (10, "FFMA R0, R4, R5, R0"), (10, "@P0 BRA 0x0")]  # fmt: skip
     sheet = sheet_of_code(store, *lines)
     assert [one.opcode for one in sheet.opcodes] == ["LDS.128", "@!PT LDS", "FFMA", "BRA"]
     assert (sheet.shared.loads, sheet.shared.words) == (1, 4)

@@ -42,13 +42,7 @@ def test_a_move_hands_on_what_was_loaded_or_computed():
 
 
 def test_a_chain_of_the_librarys_own_code_leads_back_to_the_authors_value():
-    texts = (
-        "LDG.E.64 R10, [R2.64]",
-        "FADD R1, R1, R1",
-        "ULDC.64 UR4, c[0x3][0x40]",
-        "DADD R6, R10, R10",
-        PRODUCT,
-    )
+    texts = ("LDG.E.64 R10, [R2.64]", "FADD R1, R1, R1", "ULDC.64 UR4, c[0x3][0x40]", "DADD R6, R10, R10", PRODUCT)  # fmt: skip
     assert author_of_last(*texts, headers=2) == 0
 
 

@@ -224,12 +224,7 @@ def _assert_mirrored(forth, back):
     if forth is None or back is None:
         assert forth is back
         return
-    assert (back.view, back.why, back.evidence, back.clock) == (
-        forth.view,
-        forth.why,
-        forth.evidence,
-        forth.clock,
-    )
+    assert (back.view, back.why, back.evidence, back.clock) == (forth.view, forth.why, forth.evidence, forth.clock)  # fmt: skip
     assert back.profiled_ratio == pytest.approx(1 / forth.profiled_ratio, rel=1e-12)
     assert back.closure_error_pct == -forth.closure_error_pct
     _assert_parts_mirrored(forth.factors, back.factors)
@@ -239,12 +234,7 @@ def _assert_mirrored(forth, back):
 
 def _assert_parts_mirrored(forth, back):
     for one, other in zip(forth, back, strict=True):
-        assert (other.name, other.before, other.after, other.share) == (
-            one.name,
-            one.after,
-            one.before,
-            one.share,
-        )
+        assert (other.name, other.before, other.after, other.share) == (one.name, one.after, one.before, one.share)  # fmt: skip
         assert other.ratio == pytest.approx(1 / one.ratio, rel=1e-12)
         _assert_parts_mirrored(getattr(one, "factors", []), getattr(other, "factors", []))
 

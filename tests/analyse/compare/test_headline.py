@@ -492,11 +492,7 @@ def test_two_kernels_that_are_known_to_do_the_same_work_explain_each_other(two_k
     found = compare_profiles(
         *two_kernels, diagnose=lambda one: diagnosed(1e6, **causes[one.kernel]), does_same_work=True
     )
-    assert (found.different_kernels, found.causes_before, found.causes_new) == (
-        False,
-        [],
-        ["narrow-accesses"],
-    )
+    assert (found.different_kernels, found.causes_before, found.causes_new) == (False, [], ["narrow-accesses"])  # fmt: skip
     assert "two different kernels" not in found.headline.what
     assert found.headline.why == "narrow-accesses appeared."
 

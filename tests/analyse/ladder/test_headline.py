@@ -19,12 +19,7 @@ def rung(number, ms, before, ratio=None, **fields):
     return RungFinding(**(known | fields))
 
 
-SLOW, TILES, WORSE, BEST = (
-    rung(1, 40.0, None),
-    rung(2, 4.0, 1, 10.0),
-    rung(3, 5.0, 2, 0.8),
-    rung(4, 2.0, 3, 2.5),
-)
+SLOW, TILES, WORSE, BEST = (rung(1, 40.0, None), rung(2, 4.0, 1, 10.0), rung(3, 5.0, 2, 0.8), rung(4, 2.0, 3, 2.5))  # fmt: skip
 OTHER = rung(5, 0.5, 4, 4.0, reference="cuBLAS bf16", reference_pct=99.0)
 
 

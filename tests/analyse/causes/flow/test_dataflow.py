@@ -178,11 +178,7 @@ def test_a_pair_of_sizes_is_no_array_that_an_address_points_into(place, pointers
 
 
 def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
-    halves = (
-        "ULDC.64 UR8, c[0x0][0x210]",
-        "LEA R4, P0, R11, UR8, 0x2",
-        "LEA.HI.X R5, R11, UR9, R12, 0x2, P0",
-    )
+    halves = ("ULDC.64 UR8, c[0x0][0x210]", "LEA R4, P0, R11, UR8, 0x2", "LEA.HI.X R5, R11, UR9, R12, 0x2, P0")  # fmt: skip
     evidence = evidence_of(*halves, "LDG.E R10, desc[UR6][R4.64]")
     assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
 

@@ -84,13 +84,7 @@ def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
 
 @pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R13, RZ", False), ("@!P4 MOV R13, RZ", True)])
 def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
-    lines = (
-        "@P2 LDG.E R13, desc[UR4][R2.64]",
-        other,
-        "FADD R13, R13, R9",
-        "IADD3 R2, R2, 0x4, RZ",
-        "@P1 BRA 0x10",
-    )
+    lines = ("@P2 LDG.E R13, desc[UR4][R2.64]", other, "FADD R13, R13, R9", "IADD3 R2, R2, 0x4, RZ", "@P1 BRA 0x10")  # fmt: skip
     evidence = loop_of(lines)
     (addition,) = (site for site in evidence.sites if site.opcode == "FADD")
     assert is_carried(evidence, addition) == carried

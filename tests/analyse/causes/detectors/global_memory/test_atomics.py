@@ -286,14 +286,7 @@ def test_data_that_all_threads_load_from_one_address_say_one_place(loading, sect
     ],
 )  # fmt: skip
 def test_an_index_of_a_thread_behind_what_its_block_loads_is_no_place_that_data_says(loading, said):
-    lines = (
-        "S2R R4, SR_TID.X",
-        "MOV R7, c[0x0][0x160]",
-        loading,
-        "IMAD R2, R0, UR4, R4",
-        ADDED_ROW[4],
-        "EXIT",
-    )
+    lines = ("S2R R4, SR_TID.X", "MOV R7, c[0x0][0x160]", loading, "IMAD R2, R0, UR4, R4", ADDED_ROW[4], "EXIT")  # fmt: skip
     facts = {4: {"sectors": NEIGHBOURS, "acting": 20.0, "lanes": 20.0}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=(16, 8, 1)))
     assert candidate.advice.startswith(said)

@@ -39,13 +39,7 @@ def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(
     ],
 )
 def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored, acting, launched):
-    lines = (
-        "LDG.E.U8 R4, [R2.64]",
-        "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
-        stored,
-        "BAR.SYNC 0x0",
-        "LDS R6, [R9]",
-    )
+    lines = ("LDG.E.U8 R4, [R2.64]", "SHFL.BFLY PT, R5, R4, 0x1, 0x1f", stored, "BAR.SYNC 0x0", "LDS R6, [R9]")  # fmt: skip
     facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0}, 2: {"acting": acting, "lanes": 32.0}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)

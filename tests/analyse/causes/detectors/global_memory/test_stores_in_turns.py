@@ -112,13 +112,7 @@ def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, betwe
 )
 def test_a_value_that_a_loop_keeps_in_memory_is_a_cause_beside_a_tile_that_saves_more(waits, named):
     """Each turn adds what all threads load to the thread's own sum; L1 serves what they share."""
-    turn = (
-        "LDG.E R6, [R8.64]",
-        "FADD R6, R6, 1",
-        "LDG.E R4, [R2.64]",
-        "FADD R6, R6, R4",
-        "STG.E [R8.64], R6",
-    )
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, 1", "LDG.E R4, [R2.64]", "FADD R6, R6, R4", "STG.E [R8.64], R6")  # fmt: skip
     lines = (*turn, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
     facts = {place: {"sectors": 3200.0, "ideal_sectors": 3200.0} for place in (1, 3, 5)}
     facts |= {place: {"waits": {"long_scoreboard": wait}} for place, wait in zip((2, 4), waits, strict=True)}

@@ -256,12 +256,7 @@ def test_what_threads_copy_once_more_is_named_by_where_it_comes_from(load, name)
 
 
 def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
-    adding = (
-        "FADD R9, R9, R8",
-        "IADD3 R10, R10, 0x4, RZ",
-        "ISETP.LT.AND P2, PT, R10, R3, PT",
-        "@P2 BRA 0x80",
-    )
+    adding = ("FADD R9, R9, R8", "IADD3 R10, R10, 0x4, RZ", "ISETP.LT.AND P2, PT, R10, R3, PT", "@P2 BRA 0x80")  # fmt: skip
     turns = executing(6400, "LDG.E R8, [R10.64]", *adding)
     copying = executing(6400, *COPY)
     evidence = evidence_of(

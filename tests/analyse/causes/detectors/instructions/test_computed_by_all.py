@@ -6,11 +6,7 @@ from made_evidence import evidence_of, executing
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_computed_by_all
 
 # A key that all threads load from one place is mixed twice; then each thread mixes it into a word of its own.
-KEY = {
-    "key": "LDG.E R4, [R2.64]",
-    "first": "IADD3 R5, R4, 0x7, RZ",
-    "result": "LOP3.LUT R6, R5, 0x9, RZ, 0x3c, !PT",
-}
+KEY = {"key": "LDG.E R4, [R2.64]", "first": "IADD3 R5, R4, 0x7, RZ", "result": "LOP3.LUT R6, R5, 0x9, RZ, 0x3c, !PT"}  # fmt: skip
 OWN = {"thread": "S2R R0, SR_TID.X", "word": "IADD3 R8, R0, 0x1, RZ", "use": "IADD3 R9, R8, R6, RZ"}
 
 

@@ -13,12 +13,7 @@ def test_two_integer_instructions_for_each_access_are_what_an_address_takes(inte
     assert names(integer_overhead.detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
 
 
-DIVISION = [
-    "I2F.U32.RP R0, R9",
-    "MUFU.RCP R0, R0",
-    "F2I.FTZ.U32.TRUNC.NTZ R5, R0",
-    "IMAD.HI.U32 R5, R5, R2, RZ",
-]
+DIVISION = ["I2F.U32.RP R0, R9", "MUFU.RCP R0, R0", "F2I.FTZ.U32.TRUNC.NTZ R5, R0", "IMAD.HI.U32 R5, R5, R2, RZ"]  # fmt: skip
 
 
 def test_without_lines_a_division_is_what_follows_its_first_conversion():

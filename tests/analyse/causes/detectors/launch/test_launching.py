@@ -50,12 +50,7 @@ def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blo
     ],
 )
 def test_sms_without_a_block_lose_the_last_round_however_many_each_holds(registers, idle, saves):
-    figures = {
-        "waves": 1.06,
-        "occupancy_pct": 24.5,
-        "occupancy_limit_pct": 25.0,
-        "blocks_by_registers": registers,
-    }
+    figures = {"waves": 1.06, "occupancy_pct": 24.5, "occupancy_limit_pct": 25.0, "blocks_by_registers": registers}  # fmt: skip
     cycles = {"l1tex__cycles_active.avg": 1000 * (1 - idle), "l1tex__cycles_active.max": 1000.0}
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
     (candidate,) = grid.detect_last_wave(evidence)

@@ -118,13 +118,7 @@ def test_no_more_blocks_have_work_than_warps_go_on():
 def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_its_block_are_missing(
     coming, passing, guard, lanes, occupancy, part
 ):
-    lines = (
-        (TEST, coming),
-        (f"{guard}EXIT", coming),
-        ("FADD R4, R4, R6", passing),
-        ("EXIT", passing),
-        "MOV R2, R3",
-    )
+    lines = ((TEST, coming), (f"{guard}EXIT", coming), ("FADD R4, R4, R6", passing), ("EXIT", passing), "MOV R2, R3")  # fmt: skip
     figures = {"occupancy_pct": occupancy, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(*lines, facts={place: {"lanes": lanes} for place in range(2, 5)}, figures=figures)
     for site, samples in zip(evidence.sites, (40, 40, 9, 1, 0), strict=True):

@@ -128,13 +128,7 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
 )
 def test_padding_does_not_help_where_loaded_data_say_the_place(loading, said):
     facts = {4: {"passes": 350.0, "ideal_passes": 100.0}}
-    lines = (
-        "S2R R5, SR_TID.X",
-        "MOV R9, c[0x0][0x160]",
-        loading,
-        "IMAD R2, R5, 0x104, R6",
-        "LDS.U8 R4, [R2]",
-    )
+    lines = ("S2R R5, SR_TID.X", "MOV R9, c[0x0][0x160]", loading, "IMAD R2, R5, 0x104, R6", "LDS.U8 R4, [R2]")  # fmt: skip
     (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(*lines, "EXIT", facts=facts))
     assert candidate.advice.startswith(said)
 

@@ -49,11 +49,7 @@ def test_windows_of_several_warps_overlap_too():
     """Each row of a block is a warp, and takes the rows of the next warps too."""
     made = "S2R R6, SR_TID.Y", "IMAD R9, R6, 0x80, RZ"
     rows = [0, 0x80, 0x100, 0x180]
-    lines = (
-        "LDC R1, c[0x0][0x28]",
-        *made,
-        *[f"LDS R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(rows)],
-    )
+    lines = ("LDC R1, c[0x0][0x28]", *made, *[f"LDS R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(rows)])  # fmt: skip
     loop = [(one, 1.0 if place < 3 else 100.0) for place, one in enumerate(lines)] + [("@P0 BRA 0x30", 100.0)]
     assert list(detect_narrow_shared(evidence_of(*loop, block=(32, 4, 1)))) == []
     assert list(detect_narrow_shared(evidence_of(*loop, block=(32, 1, 1)))) != []

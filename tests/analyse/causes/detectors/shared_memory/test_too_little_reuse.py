@@ -192,15 +192,7 @@ def test_a_filter_of_integers_feeds_multiply_adds(taking, each):
 @pytest.mark.parametrize(("conversion", "is_use"), [("I2F.RP R9, R4", False), ("I2F R9, R4", True)])
 @pytest.mark.parametrize("remainder", ["IMAD R6, R4, 0x3, R6", "IMAD R6, R4, R5, R6"])
 def test_the_remainder_of_a_division_is_no_use_of_what_it_is_computed_from(remainder, conversion, is_use):
-    lines = (
-        "MOV R2, RZ",
-        *LOADS,
-        conversion,
-        remainder,
-        "@P0 BRA 0x10",
-        "STG.E desc[UR4][R8.64], R6",
-        "EXIT",
-    )
+    lines = ("MOV R2, RZ", *LOADS, conversion, remainder, "@P0 BRA 0x10", "STG.E desc[UR4][R8.64], R6", "EXIT")  # fmt: skip
     assert bool(list(detect_too_little_reuse(evidence_of(*lines, line=1)))) == is_use
 
 
@@ -225,12 +217,7 @@ def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_
 )
 def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
     """A column of eight results reaches 8/3 multiply-adds a load, or 32/9 where loads are wide already, and a tile of 8 x 8 reaches 6.4."""
-    lines = [
-        ("MOV R9, RZ", 1),
-        (f"{load} R4, [R2]", 100),
-        *[("FFMA R6, R4, R5, R6", 100)] * fmas,
-        (LOOP, 100),
-    ]
+    lines = [("MOV R9, RZ", 1), (f"{load} R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]  # fmt: skip
     (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 

@@ -53,12 +53,7 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     ],
 )
 def test_values_exchanged_between_barriers_could_stay_in_registers(stores, lanes_that_store, loads, saved):
-    lines = (
-        ("STS [R8], R4", stores),
-        "BAR.SYNC.DEFER_BLOCKING 0x0",
-        ("LDS R6, [R8+0x4]", loads),
-        "FADD R6, R6, R7",
-    )
+    lines = (("STS [R8], R4", stores), "BAR.SYNC.DEFER_BLOCKING 0x0", ("LDS R6, [R8+0x4]", loads), "FADD R6, R6, R7")  # fmt: skip
     facts = {0: {"acting": lanes_that_store}, 3: {"waits": {"barrier": 10}}}
     (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
@@ -107,12 +102,7 @@ def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_al
     ],
 )
 def test_a_barrier_that_each_warp_meets_once_cannot_be_met_less_often(barriers_met, loads, end, less_often):
-    lines = [
-        "STS [R8], R4",
-        *["BAR.SYNC.DEFER_BLOCKING 0x0"] * barriers_met,
-        ("LDS R6, [R8+0x4]", loads),
-        end,
-    ]
+    lines = ["STS [R8], R4", *["BAR.SYNC.DEFER_BLOCKING 0x0"] * barriers_met, ("LDS R6, [R8+0x4]", loads), end]  # fmt: skip
     evidence = evidence_of(*lines, facts={len(lines) - 2: {"waits": {"barrier": 10}}})
     (candidate,) = barriers.detect_barriers(evidence)
     assert candidate.advice.startswith(

@@ -41,11 +41,7 @@ def test_a_tile_of_sums_is_no_chain_however_long_the_compiler_spaces_it_out(sums
 @pytest.mark.parametrize(("others", "filled"), [(1, 1.0), (9, 10 / 55)])
 def test_other_values_fill_every_gap_of_code_that_mostly_waits_for_its_chain(others, filled):
     """Ten samples wait for the sum before, and five for each of the others, which have nothing to do with each other."""
-    lines = (
-        "FADD R4, R4, R5",
-        "FADD R4, R4, R5",
-        *[f"IADD3 R{16 + one}, R8, R9, RZ" for one in range(others)],
-    )
+    lines = ("FADD R4, R4, R5", "FADD R4, R4, R5", *[f"IADD3 R{16 + one}, R8, R9, RZ" for one in range(others)])  # fmt: skip
     facts = {1: {"waits": {"wait": 10}}} | {2 + one: {"waits": {"wait": 5}} for one in range(others)}
     (candidate,) = dependent_chains.detect_dependent_chain(evidence_of(*lines, "EXIT", facts=facts))
     assert candidate.effect.waits["wait"] == pytest.approx(filled)

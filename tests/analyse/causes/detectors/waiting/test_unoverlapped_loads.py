@@ -216,14 +216,7 @@ def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsew
     ],
 )
 def test_stores_of_each_turn_keep_an_unrolled_loop_from_loading_ahead(load, store, advised):
-    turn = (
-        load,
-        "FADD R4, R4, R5",
-        store,
-        "IADD3 R2, R2, 0x4, RZ",
-        "IADD3 R10, R10, 0x4, RZ",
-        "@P0 BRA 0x10",
-    )
+    turn = (load, "FADD R4, R4, R5", store, "IADD3 R2, R2, 0x4, RZ", "IADD3 R10, R10, 0x4, RZ", "@P0 BRA 0x10")  # fmt: skip
     evidence = evidence_of(("NOP", 1.0), *turn, "EXIT", facts={2: WAITED_FOR})
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert ("before the first of them stores" in candidate.advice) == advised
