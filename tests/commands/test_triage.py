@@ -66,11 +66,14 @@ def test_the_answer_says_where_to_begin_and_the_command_that_it_gives_works(prof
     assert "likely saves" not in brief
 
 
-def test_the_command_that_the_answer_gives_is_quoted_for_a_shell(prof_here, pile, tmp_path):
+def test_the_command_that_the_answer_gives_names_the_kernel_and_is_quoted_for_a_shell(
+    prof_here, pile, tmp_path
+):
     for name in ("a report.ncu-rep", "other.ncu-rep"):
         shutil.copy(pile / "several.ncu-rep", tmp_path / name)
     found = json.loads(prof_here("show", tmp_path, "--format", "json").stdout)
     command = found["headline"]["next"].rpartition("`prof ")[2].partition("`")[0]
+    assert command.startswith(f"show '{tmp_path}/a report.ncu-rep' -k ")
     shown = json.loads(prof_here(*shlex.split(command), "--format", "json").stdout)
     assert [one["kernel_name"] for one in shown["index"]] == [found["index"][0]["kernel_name"]]
 
@@ -120,16 +123,6 @@ def test_a_kernel_with_hardly_any_share_of_the_time_has_not_none(prof_here, pile
     text = prof_here("show", pile).stdout
     assert "< 0.1 %" in text
     assert " 0.0 %" not in text
-
-
-def test_the_first_of_several_kernels_of_a_report_is_chosen_by_its_name(prof_here, pile, tmp_path):
-    shutil.copy(pile / "several.ncu-rep", tmp_path / "a.ncu-rep")
-    shutil.copy(pile / "several.ncu-rep", tmp_path / "b.ncu-rep")
-    found = json.loads(prof_here("show", tmp_path, "--format", "json").stdout)
-    command = found["headline"]["next"].rpartition("`prof ")[2].partition("`")[0]
-    assert command.startswith(f"show {tmp_path}/a.ncu-rep -k ")
-    shown = json.loads(prof_here(*command.split(), "--format", "json").stdout)
-    assert [one["kernel_name"] for one in shown["index"]] == [found["index"][0]["kernel_name"]]
 
 
 def test_what_a_change_is_likely_to_save_is_that_part_of_the_total(prof_here, pile):

@@ -341,18 +341,11 @@ def test_the_command_lists_what_failed_and_ends_with_42(folder, tmp_path, prof_h
 
 @pytest.mark.slow
 def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_here):
-    runs = tmp_path / "runs"
-    assert prof_here("--runs", runs, "ingest", folder).returncode == 0
-    before = snapshot(runs)
-
-    done = prof_here("--runs", runs, "ingest", folder, "--format", "json")
-
-    assert done.returncode == 0
-    assert "3 already stored, unchanged" in done.stderr
-    assert {one["status"] for one in json.loads(done.stdout)} == {"known"}
-    after = snapshot(runs)
-    before.pop("."), after.pop(".")
-    assert after == before
+    ingesting = ("--runs", tmp_path / "runs", "ingest", folder, "--format", "json")
+    first, second = prof_here(*ingesting), prof_here(*ingesting)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "3 already stored, unchanged" in second.stderr
+    assert {one["status"] for one in json.loads(second.stdout)} == {"known"}
 
 
 @pytest.mark.parametrize(
