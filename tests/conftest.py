@@ -35,7 +35,7 @@ from profiler.analyse.code.code import read_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.metrics import OPCODES
+from profiler.catalog.metrics import BY_NAME, OPCODES
 from profiler.machine import available_cores
 from profiler.measuring.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.cache import open_pictures
@@ -559,15 +559,26 @@ def shipped_runs():
 
 @pytest.fixture(scope="session")
 def make_run():
-    """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
+    """`make_run({"kernel": "scale", "ns": 1e6, "metrics": {name: value}}, ...)`: a run of made-up launches.
 
-    A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (opcode or text, count, and perhaps file, line and function), by their place what was `sampled` of
-    these (`samples` and `stalls`), `rules` (messages) and its `shape`;
-    anything else by keyword goes into the manifest, but `timings` and the folder `root`
-    to store it in.
+    The kernel is `k` if it has no name, and a metric may have our name or ncu's. A launch may also give `grid` and `block` (a count
+    along x, or those along several axes), more of its `shape`, `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight
+    Compute counts them), `instructions` (opcode or text, count, and perhaps file, line and function), by their place what was
+    `sampled` of these (`samples` and `stalls`), and `rules` (messages); anything else by keyword goes into the manifest, but
+    `timings` and the folder `root` to store it in.
     """
     return _make_run
+
+
+@pytest.fixture(scope="session")
+def make_profile():
+    """`make_profile({"ns": 1e6}, ...)`: the profile of the first kernel of the run that `make_run` would make of this."""
+
+    def make(*launches, **fields):
+        run = _make_run(*launches, **fields)
+        return profile_kernel(run, run.manifest.kernels[0].name)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -615,13 +626,15 @@ def _make_run(*launches, name = "made", root = None,
 
 
 def _add_launch(builders, number, launch):
-    kernel = launch["kernel"]
+    kernel = launch.get("kernel", "k")
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
         launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
-        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx, **launch.get("shape", {}),
+        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx, **_axes("grid", launch), **_axes("block", launch), **launch.get("shape", {}),
     )  # fmt: skip
-    for metric, given in launch.get("metrics", {}).items():
+    duration = {"duration_ns": (launch["ns"], "ns")} if "ns" in launch else {}
+    for name, given in {**duration, **launch.get("metrics", {})}.items():
+        metric = BY_NAME[name].ncu[0] if name in BY_NAME else name
         value, unit = given if isinstance(given, tuple) else (given, "")
         builders["metrics"].append(launch=number, metric=metric, value=value, unit=unit, kind="double")
     for instance, (opcode, count) in enumerate(launch.get("opcodes", {}).items()):
@@ -643,6 +656,13 @@ def _add_launch(builders, number, launch):
         builders["rules"].append(
             launch=number, section=message, rule=message, kind="warning", message=message
         )
+
+
+def _axes(name, launch):
+    """The columns of a grid or a block; none where the launch does not give it."""
+    counts = launch.get(name, ())
+    counts = counts if isinstance(counts, tuple) else (counts,)
+    return {f"{name}_{axis}": count for axis, count in zip("xyz", (*counts, 1, 1)) if counts}  # noqa: B905
 
 
 def _stored(folder, name, table):
@@ -774,16 +794,8 @@ class MadeStore:
     def profile(self, name, *durations, kernel="kernel", **fields):
         """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
         counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
-        launches = [
-            {
-                "kernel": kernel,
-                "opcodes": opcodes,
-                "metrics": {"gpu__time_duration.sum": (ns, "ns"), **counters},
-            }
-            for ns in durations
-        ]
-        run = self._make_run(*launches, name=name, root=self.store.root, **fields)
-        return self._dated(run.path)
+        launches = [{"kernel": kernel, "ns": ns, "metrics": counters, "opcodes": opcodes} for ns in durations]
+        return self._dated(self._make_run(*launches, name=name, root=self.store.root, **fields).path)
 
     def time(self, ladder, number, *durations, **fields):
         """A run of timings alone, of so many `processes`; beside each, the reference took `reference_ns`, its best `best_ns`.

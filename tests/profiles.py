@@ -1,6 +1,12 @@
-"""The profiles of kernels that are recorded."""
+"""The profiles and sheets of kernels that are recorded, and readings for those that are made up."""
 
+from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
+
+
+def around(middle, count=5):
+    """Readings with a spread of a thousandth."""
+    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
 
 
 def profiles_in(store, *names, ladder="gemm"):
@@ -12,6 +18,11 @@ def profiles_in(store, *names, ladder="gemm"):
 def profile_in(store, name, ladder="gemm"):
     (profile,) = profiles_in(store, name, ladder=ladder)
     return profile
+
+
+def sheets_of(run):
+    """Of every kernel of the run, in short."""
+    return [derive_sheet(run, profile_kernel(run, one.name), full=False) for one in run.manifest.kernels]
 
 
 def profile_of(store, name, kernel=""):

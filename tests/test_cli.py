@@ -166,11 +166,7 @@ def test_python_dash_m_is_prof():
         (["sass", "{tmp}"], 13, "a folder"),
         (["compare", "{tmp}/cut.ncu-rep", "{reports}/range.ncu-rep"], 14, "cut.ncu-rep"),
         (["show", "99"], 21, "no run of kernel 99"),
-        (
-            ["--runs", "{tmp}/empty.ncu-rep", "ingest", "{reports}/range.ncu-rep"],
-            20,
-            "empty.ncu-rep: a file, and not a folder",
-        ),
+        (["--runs", "{tmp}/empty.ncu-rep", "ingest", "{reports}/range.ncu-rep"], 20, "empty.ncu-rep: a file, and not a folder"),
         (["compare", "{reports}/range.ncu-rep", "{reports}/graph.ncu-rep"], 31, "replay mode"),
         (["compare", "{reports}/several.ncu-rep", "{reports}/gemm_6.ncu-rep"], 32, "`-k PATTERN`"),
         (["show", "5", "-k", "nothing"], 33, "'nothing'"),
@@ -184,7 +180,7 @@ def test_python_dash_m_is_prof():
         (["compare", "5", "5"], 0, ""),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else None,
-)
+)  # fmt: skip
 def test_every_failure_has_its_own_exit_code_one_message_and_no_traceback(
     prof_here, reports, recorded, tmp_path, arguments, code, words
 ):
@@ -375,9 +371,7 @@ def test_colour_is_for_terminals(prof_on_a_terminal, prof_here, recorded):
 
 
 @pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
-def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(
-    prof_on_a_terminal, recorded, asked
-):
+def test_a_terminal_of_80_columns_holds_every_line_and_answers_are_short(prof_on_a_terminal, recorded, asked):
     verb, *arguments = asked.split()
     given = ("--no-pager", "--runs", recorded.root, verb, *arguments)
     assert max(map(len, prof_on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
@@ -391,9 +385,7 @@ def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(prof_on_a
     assert re.search(r"duration_ns.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
-def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(
-    prof_on_a_terminal, recorded, prof_recorded
-):
+def test_on_a_narrow_terminal_tables_fit_and_keep_their_figures(prof_on_a_terminal, recorded, prof_recorded):
     metrics = json.loads(prof_recorded("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]
     page = prof_on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
@@ -416,13 +408,7 @@ def test_output_longer_than_the_terminal_goes_through_the_users_pager(prof_on_a_
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):
     with (tmp_path / "out").open("w") as output:
-        command = [
-            "--runs",
-            tmp_path / "runs",
-            "ingest",
-            reports / "graph.ncu-rep",
-            reports / "range.ncu-rep",
-        ]
+        command = ["--runs", tmp_path / "runs", "ingest", reports / "graph.ncu-rep", reports / "range.ncu-rep"]  # fmt: skip
         screen = terminal.on_a_terminal([*START, *command], output=output)
     lines = (tmp_path / "out").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["stored", "stored"]
@@ -545,13 +531,7 @@ def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(pro
         assert error["remedy"] in failed.stderr
     assert prof_recorded("show", "nope").stdout == ""
     assert prof_recorded("show", "nope", "--format", "json", "--format", "csv").stdout == ""
-    for words in (
-        ["show"],
-        ["show", "--sizee", "3"],
-        ["compar", "5"],
-        ["--nope"],
-        ["show", "5", "--json"],
-    ):
+    for words in (["show"], ["show", "--sizee", "3"], ["compar", "5"], ["--nope"], ["show", "5", "--json"]):
         failed = prof_recorded("--format", "json", *words)
         (error,) = json.loads(failed.stdout).values()
         assert error["exit_code"] == failed.returncode == 2, words

@@ -4,7 +4,6 @@ import pytest
 import recorded_tables
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.run_store import RunStore
 from tests.rows_ladder import WORKLOAD, commit_times, write_rows_ladder
 
@@ -23,10 +22,9 @@ def rows_ladder(tmp_path, make_run):
     commit_times(store, times_ns, processes=1)
     for number, time_ns in enumerate(times_ns):
         if number:
-            metrics = {BY_NAME[name].ncu[0]: value for name, value in _COUNTERS.items()}
-            metrics["gpu__time_duration.sum"] = (time_ns, "ns")
             opcodes = {"LDG.E" if number == 1 else "LDG.E.128": 8, "STG.E.128": 2}
-            make_run({"kernel": "k", "metrics": metrics, "opcodes": opcodes}, name=f"rows-{number}", root=store.root, workload=WORKLOAD)  # fmt: skip
+            launch = {"ns": time_ns, "metrics": _COUNTERS, "opcodes": opcodes}
+            make_run(launch, name=f"rows-{number}", root=store.root, workload=WORKLOAD)
     return read_ladder(path), store
 
 

@@ -133,24 +133,12 @@ def test_a_long_name_keeps_its_start_and_its_end(text, width):
     ("text", "shown"),
     [
         ("void f<1>(int, const float *, const float *, float *)", "void f<1>(int, const float …, float *)"),
-        (
-            "void f<1>(int, int, int, int, int, const float *, int)",
-            "void f<1>(int, int, int, in… float *, int)",
-        ),
-        (
-            "abcdefghijklmnopqrstuvwxyzabcdefghijkl twelveletters",
-            "abcdefghijklmnopqrstuvwxyza… twelveletters",
-        ),
-        (
-            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx yz",
-            "abcdefghijklmnopqrstuvwxyza…nopqrstuvwx yz",
-        ),
-        (
-            "one_name_without_a_space_that_is_longer_than_its_room",
-            "one_name_without_a_space_th…_than_its_room",
-        ),
+        ("void f<1>(int, int, int, int, int, const float *, int)", "void f<1>(int, int, int, in… float *, int)"),
+        ("abcdefghijklmnopqrstuvwxyzabcdefghijkl twelveletters", "abcdefghijklmnopqrstuvwxyza… twelveletters"),
+        ("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx yz", "abcdefghijklmnopqrstuvwxyza…nopqrstuvwx yz"),
+        ("one_name_without_a_space_that_is_longer_than_its_room", "one_name_without_a_space_th…_than_its_room"),
     ],
-)
+)  # fmt: skip
 def test_the_end_of_a_long_name_begins_with_a_whole_word_if_one_is_near(text, shown):
     assert shortened(text, 42) == shown
 

@@ -6,32 +6,31 @@ import msgspec
 import pytest
 from hypothesis import example, given, strategies as st
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
+from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.check import check_pair
 from profiler.analyse.check_summary import MORE_LAUNCHES, derive_finding
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.project import Threshold
 from profiler.errors import MetricNotFound
+from tests.made_causes import cause_of
 
-DURATION, SPILLS, L2, WAIT = (
-    BY_NAME[name].ncu[0] for name in ("duration_ns", "local_spill_inst", "l2_hit_pct", "stall_wait")
-)
 SLOWER_2 = Threshold(BY_NAME["duration_ns"], "rise", 2.0)
 
 
 @pytest.fixture(scope="module")
-def profile_of(make_run):
-    """The profile of a kernel whose launches took so long; other metrics by keyword, one value a launch."""
+def profile_of(make_profile):
+    """The profile of a kernel whose launches took so long; of other metrics, one value a launch."""
 
-    def profile(*durations, name="made", kernel="k", timings=(), metrics=None, **fields):
-        columns = {DURATION: durations, **(metrics or {})}
-        launches = [
-            {"kernel": kernel, "metrics": {ncu: values[index] for ncu, values in columns.items()}}
-            for index in range(len(durations))
-        ]
-        run = make_run(*launches, name=name, timings=timings, **fields)
-        return profile_kernel(run, kernel)
+    def profile(*durations, kernel="k", metrics=None, **fields):
+        columns = (metrics or {}).items()
+        return make_profile(
+            *(
+                {"kernel": kernel, "ns": ns, "metrics": {name: values[index] for name, values in columns}}
+                for index, ns in enumerate(durations)
+            ),
+            **fields,
+        )
 
     return profile
 
@@ -69,14 +68,12 @@ def test_slower_beyond_noise_and_limit_is_a_regression(profile_of, change, noise
 
 def test_faster_and_certain_passes_also_where_no_limit_is_left(profile_of):
     zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
-    found = check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero])
-    assert found.outcome == "passed"
+    assert check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero]).outcome == "passed"
 
 
 def test_a_metric_that_failed_is_what_the_answer_says_before_how_much_faster_it_got(profile_of):
-    counts = [{"launch__registers_per_thread": [count] * 8} for count in (40, 122)]
     before, after = (
-        profile_of(*noisy(ns), metrics=metrics) for ns, metrics in zip((1000, 500), counts, strict=True)
+        profile_of(*noisy(ns), metrics={"registers": [count] * 8}) for ns, count in ((1000, 40), (500, 122))
     )
     limit = Threshold(BY_NAME["registers"], "rise", 0.0)
     found = check(before, after, limit)
@@ -88,13 +85,19 @@ def test_a_metric_that_failed_is_what_the_answer_says_before_how_much_faster_it_
     assert slower.what.endswith("Besides: registers 122 -> 40 (-67.21 %, allowed 0 %).")
 
 
-def test_a_gain_says_how_much_faster_and_what_is_no_gain_says_nothing(profile_of):
+@pytest.fixture
+def timings_of(make_run):
+    """What was timed, and not profiled, and took about so long."""
+    return lambda middle: profile_kernel(make_run(timings=noisy(middle)), "k")
+
+
+def test_a_gain_says_how_much_faster_and_what_is_no_gain_says_nothing(profile_of, timings_of):
     faster = check(profile_of(*noisy(1000)), profile_of(*noisy(900)))
     assert faster.checks[0].verdict == "better"
     assert "1.11" in faster.what
     assert "as fast as" in faster.what
     assert (faster.why, faster.next) == ("", "")
-    timed = [profile_of(timings=noisy(middle)) for middle in (1000, 900)]
+    timed = timings_of(1000), timings_of(900)
     assert "as fast as" in check(*timed).what
     for after in (noisy(999, seed=2), noisy(900, 0.3), noisy(1015)):
         found = check(profile_of(*noisy(1000)), profile_of(*after))
@@ -136,9 +139,7 @@ def test_equal_means_of_unequal_readings_do_not_pass_as_identical(profile_of):
         (0.93e6, "passed", "beyond_launches"),
     ],
 )
-def test_single_launches_decide_where_they_differ_by_more_than_launches_do(
-    profile_of, after, outcome, reason
-):
+def test_single_launches_decide_if_they_differ_by_more_than_launches_do(profile_of, after, outcome, reason):
     (one,) = check(profile_of(1e6), profile_of(after)).checks
     assert (one.outcome, one.reason, one.ci_pct) == (outcome, reason, None)
 
@@ -165,13 +166,10 @@ def test_single_launches_fail_beyond_what_is_allowed(profile_of, limit_pct, outc
         ("rise", 0.0, 0.0, 0.0, "passed"),
     ],
 )
-def test_single_launches_are_judged_by_the_way_of_the_limit_also_from_zero(
-    profile_of, way, limit_pct, before, after, outcome
-):
-    passes = BY_NAME["shared_load_wavefronts"]
-    sides = (profile_of(1e6, metrics={passes.ncu[0]: [value]}) for value in (before, after))
-    found = check(*sides, Threshold(passes, way, limit_pct))
-    assert found.checks[1].outcome == outcome
+def test_the_way_of_a_limit_judges_single_launches(profile_of, way, limit_pct, before, after, outcome):
+    passes = "shared_load_wavefronts"
+    sides = (profile_of(1e6, metrics={passes: [value]}) for value in (before, after))
+    assert check(*sides, Threshold(BY_NAME[passes], way, limit_pct)).checks[1].outcome == outcome
 
 
 def test_single_launches_at_other_clocks_are_unclear_however_far_apart(profile_of):
@@ -201,10 +199,8 @@ def test_single_launches_that_do_not_decide_it_are_answered_with_more_launches(p
     """Times without the profiler decide whether it got slower; that its launches did not get faster, single ones leave open."""
     sides = (profile_of(one, timings=noisy(500, seed=one)) for one in (1e6, 1.07e6))
     found = check(*sides, Threshold(BY_NAME["duration_ns"], "fall", 2.0))
-    assert [(one.outcome, one.reason) for one in found.checks] == [
-        ("passed", ""),
-        ("unclear", "too_few_launches"),
-    ]
+    outcomes = [(one.outcome, one.reason) for one in found.checks]
+    assert outcomes == [("passed", ""), ("unclear", "too_few_launches")]
     assert derive_finding([found], []).headline.next == MORE_LAUNCHES
 
 
@@ -231,9 +227,7 @@ def test_the_interval_holds_the_change_and_lies_on_its_scale(profile_of):
     limit=st.floats(0, 100),
     seed=st.integers(0, 99),
 )
-def test_a_pair_and_its_mirror_image_are_never_both_regressions(
-    profile_of, middle, change, noise, limit, seed
-):
+def test_a_pair_and_its_mirror_are_never_both_regressions(profile_of, middle, change, noise, limit, seed):
     """A pair and its mirror image are never both regressions, and a looser limit never fails more."""
     limits = [Threshold(BY_NAME["duration_ns"], "rise", limit)]
     one = profile_of(*(abs(value) + 1e-6 for value in noisy(middle, noise, seed=seed)))
@@ -254,17 +248,14 @@ def test_a_pair_and_its_mirror_image_are_never_both_regressions(
 )
 @example(change=0.005, noise=0.012, limit=2.0, more=0.005, seed=8)
 @example(change=0.005, noise=0.006, limit=1.0, more=0.004, seed=0)
-def test_what_is_worse_in_every_launch_never_has_a_better_outcome(
-    profile_of, name, change, noise, limit, more, seed
-):
-    metric = BY_NAME[name]
+def test_what_is_worse_in_every_launch_is_never_better(profile_of, name, change, noise, limit, more, seed):
 
     def recorded(readings):
         durations = readings if name == "duration_ns" else noisy(1000)
-        return profile_of(*durations, metrics={metric.ncu[0]: readings})
+        return profile_of(*durations, metrics={name: readings})
 
     def outcome(readings):
-        limits = [SLOWER_2, Threshold(metric, "rise", limit)]
+        limits = [SLOWER_2, Threshold(BY_NAME[name], "rise", limit)]
         return check_pair("made", before, recorded(readings), limits).checks[-1].outcome
 
     before = recorded(noisy(1000, noise, seed=seed))
@@ -284,7 +275,8 @@ def test_worse_by_less_than_the_limit_is_unclear_where_the_interval_reaches_beyo
 def test_a_small_change_that_is_certain_is_unclear_for_the_limit_and_not_for_its_size(profile_of):
     waits = noisy(1000, 0.006)
     before, after = (
-        profile_of(*noisy(1000), metrics={WAIT: [factor * one for one in waits]}) for factor in (1.0, 1.008)
+        profile_of(*noisy(1000), metrics={"stall_wait": [factor * one for one in waits]})
+        for factor in (1.0, 1.008)
     )
     one = check(before, after, Threshold(BY_NAME["stall_wait"], "rise", 1.0)).checks[1]
     assert one.ci_pct[0] > 0
@@ -305,14 +297,14 @@ def test_few_pairs_of_equal_kernels_are_called_regressions(profile_of, count):
 
 
 def test_a_metric_without_a_limit_cannot_fail(profile_of):
-    before = profile_of(*noisy(1000), metrics={SPILLS: [0.0] * 8})
-    after = profile_of(*noisy(1000, seed=2), metrics={SPILLS: [9e9] * 8})
+    before = profile_of(*noisy(1000), metrics={"local_spill_inst": [0.0] * 8})
+    after = profile_of(*noisy(1000, seed=2), metrics={"local_spill_inst": [9e9] * 8})
     assert check(before, after).outcome == "passed"
 
 
 def test_a_metric_with_a_limit_fails_the_pair_though_the_duration_passed(profile_of):
-    before = profile_of(*noisy(1000), metrics={SPILLS: [0.0] * 8})
-    after = profile_of(*noisy(1000, seed=2), metrics={SPILLS: [64.0] * 8})
+    before = profile_of(*noisy(1000), metrics={"local_spill_inst": [0.0] * 8})
+    after = profile_of(*noisy(1000, seed=2), metrics={"local_spill_inst": [64.0] * 8})
     found = check(before, after, Threshold(BY_NAME["local_spill_inst"], "rise", 50.0))
     duration, spills = found.checks
     assert (found.outcome, duration.outcome, spills.outcome) == ("regression", "passed", "regression")
@@ -329,10 +321,9 @@ def test_a_metric_with_a_limit_fails_the_pair_though_the_duration_passed(profile
     ],
 )
 def test_the_limit_holds_for_its_own_way_alone(profile_of, way, after, outcome):
-    one = profile_of(*noisy(1000), metrics={L2: noisy(80, 1e-4)})
-    other = profile_of(*noisy(1000, seed=2), metrics={L2: noisy(after, 1e-4)})
-    found = check(one, other, Threshold(BY_NAME["l2_hit_pct"], way, 5.0))
-    assert found.checks[1].outcome == outcome
+    one = profile_of(*noisy(1000), metrics={"l2_hit_pct": noisy(80, 1e-4)})
+    other = profile_of(*noisy(1000, seed=2), metrics={"l2_hit_pct": noisy(after, 1e-4)})
+    assert check(one, other, Threshold(BY_NAME["l2_hit_pct"], way, 5.0)).checks[1].outcome == outcome
 
 
 def test_a_metric_with_a_limit_that_was_not_recorded_is_an_error(profile_of):
@@ -341,26 +332,25 @@ def test_a_metric_with_a_limit_that_was_not_recorded_is_an_error(profile_of):
         check(profile, profile, Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
 
 
-def test_a_recording_without_a_duration_is_an_error(make_run):
-    profiles = [
-        profile_kernel(make_run({"kernel": "k", "metrics": {L2: 5.0}}, name=name), "k") for name in "ab"
-    ]
+def test_a_recording_without_a_duration_is_an_error(make_profile):
+    untimed = make_profile({"metrics": {"l2_hit_pct": 5.0}})
     with pytest.raises(MetricNotFound, match="duration_ns"):
-        check(*profiles)
+        check(untimed, untimed)
 
 
 def test_a_change_that_is_trifling_beside_its_whole_does_not_make_a_check_unclear(profile_of):
     """Two conflicts or none in a million wavefronts: chance, which no number of launches would settle."""
-    conflicts, wavefronts = (BY_NAME[f"shared_load_{what}"].ncu[0] for what in ("conflicts", "wavefronts"))
     limit = Threshold(BY_NAME["shared_load_conflicts"], "rise", 10.0)
     steady, counts = noisy(1000), ([1.0, 2.0, 0.0], [2.0, 0.0, 3.0])
 
     def outcome(**more):
-        sides = [profile_of(*steady[:3], metrics={conflicts: values, **more}) for values in counts]
+        sides = [
+            profile_of(*steady[:3], metrics={"shared_load_conflicts": values, **more}) for values in counts
+        ]
         return check(*sides, limit).checks[1].outcome
 
     assert outcome() == "unclear"
-    assert outcome(**{wavefronts: [1e6, 1e6, 1e6]}) == "passed"
+    assert outcome(shared_load_wavefronts=[1e6] * 3) == "passed"
 
 
 # Pairs
@@ -386,19 +376,17 @@ def test_kernels_of_different_names_are_a_caution(profile_of):
 
 
 @pytest.mark.parametrize("chosen", [True, False])
-def test_a_regression_of_other_names_is_explained_by_the_first_cause_of_the_second_unless_a_person_paired_them(
-    profile_of, chosen
-):
+def test_a_regression_of_unpaired_names_is_explained_by_the_seconds_first_cause(profile_of, chosen):
     sides = [
         profile_of(*noisy(ns), kernel=name, workload=None) for ns, name in ((1000, "add"), (1500, "mul"))
     ]
-    narrow = Cause("narrow-accesses", "Accesses are narrow.", "Load more.", Savings(20.0, 20.0), [], {})
+    narrow = cause_of("narrow-accesses")
     of_each = {"add": Diagnosis([], []), "mul": Diagnosis([narrow], [])}
     found = check_pair("made", *sides, [SLOWER_2], lambda one: of_each[one.kernel], chosen=chosen)
     assert found.outcome == "regression"
-    of_itself = "narrow-accesses: Accesses are narrow."
+    of_itself = "narrow-accesses: Warps wait."
     assert found.why == ("narrow-accesses appeared." if chosen else of_itself)
-    assert "Load more." in found.next
+    assert "Wait less." in found.next
     assert ("two different kernels" in found.what) != chosen
 
 
@@ -416,27 +404,18 @@ def test_that_names_differ_is_said_once(profile_of):
         (("add", "mul"), {"workload": None}, False, "unclear"),
         (("add", "mul"), {"workload": None}, True, "passed"),
         (("add", "mul"), {"workload": {"n": 8}}, False, "passed"),
-        (
-            ("void ns::add<(int)4>(int)", "void add<(int)8>(int, float *)"),
-            {"workload": None},
-            False,
-            "passed",
-        ),
+        (("void ns::add<(int)4>(int)", "void add<(int)8>(int)"), {"workload": None}, False, "passed"),
     ],
     ids=["nothing-says-it-is-one-work", "chosen", "of-one-workload", "other-template-arguments"],
 )
-def test_kernels_of_different_names_are_no_pair_unless_something_says_so(
-    profile_of, names, recorded, chosen, outcome
-):
+def test_kernels_of_different_names_need_a_reason_to_be_a_pair(profile_of, names, recorded, chosen, outcome):
     sides = (profile_of(*noisy(1000), kernel=name, **recorded) for name in names)
     found = check_pair("made", *sides, [SLOWER_2], chosen=chosen)
     assert (found.outcome, bool(found.doubt)) == (outcome, outcome == "unclear")
 
 
-def test_with_timings_alone_only_the_duration_is_checked_and_a_note_says_so(make_run):
-    runs = (make_run(name=name, timings=noisy(middle)) for name, middle in (("a", 1000), ("b", 1100)))
-    profiles = [profile_kernel(run, "k") for run in runs]
-    found = check(*profiles, Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
+def test_with_timings_alone_only_the_duration_is_checked_and_a_note_says_so(timings_of):
+    found = check(timings_of(1000), timings_of(1100), Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
     assert [one.outcome for one in found.checks] == ["regression"]
     assert any("timings alone" in line for line in found.warnings)
 
@@ -453,10 +432,9 @@ def test_the_worst_of_several_pairs_is_the_outcome(profile_of):
     assert derive_finding([slower, refused, unclear, passed], []).outcome == "regression"
 
 
-def test_a_limit_on_a_time_that_falls_needs_the_duration_under_the_profiler(make_run):
+def test_a_limit_on_a_time_that_falls_needs_the_duration_under_the_profiler(make_profile):
     before, after = (
-        profile_kernel(make_run({"kernel": "k", "metrics": {L2: 5.0}}, timings=noisy(middle)), "k")
-        for middle in (1000, 1010)
+        make_profile({"metrics": {"l2_hit_pct": 5.0}}, timings=noisy(middle)) for middle in (1000, 1010)
     )
     with pytest.raises(MetricNotFound, match="duration_ns"):
         check(before, after, Threshold(BY_NAME["duration_ns"], "fall", 2.0))

@@ -76,9 +76,7 @@ def test_a_diagnosis_is_of_one_content(cache, diagnosed, profile):
     assert len(diagnosed) == 2
 
 
-def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(
-    cache, diagnosed, profile, monkeypatch
-):
+def test_another_version_of_analysis_does_not_use_what_this_one_kept(cache, diagnosed, profile, monkeypatch):
     diagnose_once(profile)
     monkeypatch.setattr(answer_cache, "hash_of_code", lambda *_: "another")  # there is no second version here
     diagnose_once(profile)

@@ -20,8 +20,7 @@ def sheet(recorded_ladder):
 def test_the_stalls_of_a_rung_are_the_latency_of_its_warps(sheet, recorded):
     assert sheet.rungs
     for rung in sheet.rungs:
-        run = recorded.find(str(rung.kernel), ladder="gemm")
-        table = run.to_pandas("metrics")
+        table = recorded.find(str(rung.kernel), ladder="gemm").to_pandas("metrics")
         latency = table[table.metric == "smsp__average_warp_latency_per_inst_issued.ratio"].value.mean()
         assert sum(rung.stalls.values()) == pytest.approx(latency, rel=0.01)
 

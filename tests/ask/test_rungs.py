@@ -164,15 +164,9 @@ def test_an_expression_that_matches_two_kernels_means_the_one_launched_more_ofte
     assert draw()[1][0].profile.kernel == "kernel_1_split"
 
 
-def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_part_of_it(
-    made, draw, make_run
-):
+def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_part_of_it(made, draw, make_run):
     durations = {"kernel_1_split": [100.0, 100.0], "kernel_1_reduce": [300.0]}
-    launches = [
-        {"kernel": name, "metrics": {"gpu__time_duration.sum": (ns, "ns")}}
-        for name, times_ns in durations.items()
-        for ns in times_ns
-    ]
+    launches = [{"kernel": name, "ns": ns} for name, times_ns in durations.items() for ns in times_ns]
     make_run(*launches, name="made-1", root=made.store.root, timings=[500.0] * 5)
     (rung,) = draw()[1]
     assert (rung.profile.kernel, rung.profile.timings_ns.mean) == ("kernel_1_split", 500.0)
@@ -185,9 +179,7 @@ def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_p
     [(("kernel_1a", "kernel_1b"), KernelAmbiguous), (("memset", "copy"), KernelNotFound)],
     ids=["two fit", "none fits"],
 )
-def test_a_run_with_an_unclear_kernel_leaves_out_its_own_rung_only(
-    made, made_ladder, make_run, kernels, error
-):
+def test_a_run_with_an_unclear_kernel_leaves_out_only_its_rung(made, made_ladder, make_run, kernels, error):
     make_run(*({"kernel": one} for one in kernels), name="made-1", root=made.store.root)
     with pytest.raises(error):
         find_climb(made.store, made_ladder)

@@ -237,9 +237,7 @@ def ten_thousand_runs(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["list"], ["list", "gemm-7"], ["compare", "5", "6"], ["show", "42"]],
-    ids=" ".join,
+    "arguments", [["list"], ["list", "gemm-7"], ["compare", "5", "6"], ["show", "42"]], ids=" ".join
 )
 def test_ten_thousand_runs_cost_less_than_two_seconds(arguments, ten_thousand_runs):
     (many,) = best_of(3, prof(*arguments, "--runs", str(ten_thousand_runs)), enough=lambda many: many < 2)

@@ -293,10 +293,7 @@ def test_numbers_sort_as_numbers_and_what_has_none_stays_last(look_at):
     step = page.locator("#ladder th", has_text="step")
     for _ in range(2):
         step.get_by_role("button").click()
-        assert columns(page, "The ladder at a glance: name", 6).all_inner_texts()[-2:] == [
-            "",
-            "",
-        ]
+        assert columns(page, "The ladder at a glance: name", 6).all_inner_texts()[-2:] == ["", ""]
 
 
 @pytest.mark.slow

@@ -64,12 +64,9 @@ def test_no_pattern_takes_exponential_time(pattern):
         (r"(a)\1", "lookaround, back-references and possessive repeats are not supported"),
         ("((a{100}){100}){100}", "invalid repetition size"),
         ("a\ud800", "not Unicode text"),
-        (
-            "x" * (MOST_CHARACTERS + 1),
-            f"{MOST_CHARACTERS + 1} characters, where {MOST_CHARACTERS} are allowed",
-        ),
+        ("x" * (MOST_CHARACTERS + 1), f"{MOST_CHARACTERS + 1} characters, where {MOST_CHARACTERS} are allowed"),
     ],
-)
+)  # fmt: skip
 def test_a_pattern_that_cannot_be_matched_is_refused_with_the_reason(pattern, reason):
     for refuse in (check_pattern, lambda one: search_names(one, NAMES), lambda one: search_names(one, [])):
         with pytest.raises(ValueError, match="regular expression") as refused:

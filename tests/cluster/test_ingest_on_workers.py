@@ -126,10 +126,7 @@ def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool,
     ingest(pool, empty, folder / "graph.ncu-rep", f"file://{folder}/range.ncu-rep", copy=False)
 
     references = {run_id.name: empty.open(run_id).manifest.reports[0].reference for run_id in empty.ids()}
-    assert references == {
-        "graph": str(folder / "graph.ncu-rep"),
-        "range": f"file://{folder}/range.ncu-rep",
-    }
+    assert references == {"graph": str(folder / "graph.ncu-rep"), "range": f"file://{folder}/range.ncu-rep"}
 
 
 @pytest.mark.slow

@@ -57,9 +57,7 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
     ("words", "address"),
     [((), "127.0.0.1"), (("--host", "127.0.0.2"), "127.0.0.2"), (("--interface", "lo"), "127.0.0.1")],
 )
-def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_to(
-    farm, cluster, words, address
-):
+def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_told(farm, cluster, words, address):
     """The scheduler here is at 127.0.0.1; 127.0.0.2 is another address of the same interface."""
     host = farm.host("two", cluster.address, (1, 2), "--gpus", "0", *words)
     assert wait_until(lambda: worker_pids(host))
@@ -81,14 +79,10 @@ def test_an_interface_that_there_is_not_is_one_line(cluster, refused):
     [
         (["nonsense://x"], 105, "nonsense://x: no Dask scheduler answers there: "),
         (["tls://127.0.0.1:1"], 105, "it needs certificates, and none were given"),
-        (
-            ["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"],
-            2,
-            "--host and --interface exclude each other",
-        ),
+        (["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"], 2, "--host and --interface exclude each other"),
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
-)
+)  # fmt: skip
 def test_a_worker_that_cannot_start_says_why_in_one_line(refused, words, code, said):
     done = refused(*words)
     assert done.returncode == code

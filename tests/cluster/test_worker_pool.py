@@ -174,9 +174,7 @@ def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, port):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
-    cluster, hire, tmp_path, monkeypatch
-):
+def test_a_worker_back_before_anybody_looks_does_not_repeat_its_call(cluster, hire, tmp_path, monkeypatch):
     """Dask takes the process that has the same address for the one that died, and calls it again."""
     signed = tmp_path / "signed"
     dead = hire("same-port", "--worker-port", str(free_port()), nanny=True)

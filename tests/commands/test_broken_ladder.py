@@ -29,9 +29,7 @@ def test_report_files_do_not_look_at_it(prof_here, reports, beside_broken_ladder
 
 
 @pytest.mark.parametrize("words", [("ladder",), ("list", "--kernels"), ("show", "6", "--ladder", "kernels/gemm/ladder.toml")])  # fmt: skip
-def test_a_verb_that_needs_a_broken_ladder_fails_with_its_file_and_line(
-    prof_recorded, beside_broken_ladder, words
-):
+def test_a_verb_fails_with_the_file_and_line_of_a_broken_ladder(prof_recorded, beside_broken_ladder, words):
     done = prof_recorded(*words, cwd=beside_broken_ladder)
     assert done.returncode == 45
     assert "kernels/gemm/ladder.toml:2" in done.stderr

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-DURATION = "gpu__time_duration.sum"
 STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
 
 
@@ -22,13 +21,8 @@ def record(make_run, dated, tmp_path, monkeypatch):
     seconds = iter(range(1, 60))
 
     def store(folder, name, factor=1.0, kernels="k", readings=STEADY, launches=(), **fields):
-        made = [
-            {"kernel": kernel, "metrics": {DURATION: (factor * one, "ns")}}
-            for kernel in kernels
-            for one in readings
-        ]
-        launches = launches or made
-        run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
+        made = ({"kernel": kernel, "ns": factor * one} for kernel in kernels for one in readings)
+        run = make_run(*(launches or made), name=name, root=tmp_path / folder, **fields)
         return dated(run.path, next(seconds))
 
     return store
@@ -457,9 +451,7 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
 
 
 @pytest.mark.slow
-def test_two_reports_and_two_folders_of_their_runs_share_what_was_accepted(
-    prof_here, reports, tmp_path, monkeypatch
-):
+def test_reports_and_folders_of_their_runs_share_what_was_accepted(prof_here, reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder, report in (("before", "gemm_6"), ("after", "gemm_5")):
         (tmp_path / folder).mkdir()
@@ -506,9 +498,7 @@ def test_to_accept_again_changes_nothing_and_says_since_when_and_why(record, che
 
 
 @pytest.mark.parametrize(("factor", "reason"), [(1.0, "why not"), (1.1, " ")])
-def test_nothing_is_accepted_without_a_regression_or_without_a_reason(
-    record, check, tmp_path, factor, reason
-):
+def test_nothing_is_accepted_without_a_regression_or_a_reason(record, check, tmp_path, factor, reason):
     baseline = record("runs", "k", 1.0)
     record("runs", "k", factor)
     assert check("--baseline", baseline, "--accept", reason).returncode == 2
@@ -591,9 +581,7 @@ def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(reco
     assert check("--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
 
 
-def test_kernels_of_different_names_are_a_pair_if_both_recordings_say_what_they_worked_on(
-    prof_here, shipped_runs, reports
-):
+def test_kernels_of_other_names_are_a_pair_if_both_say_what_they_worked_on(prof_here, shipped_runs, reports):
     """Rungs of a ladder do; reports of programs with other arguments do not say that they did the same work."""
     assert prof_here("--runs", shipped_runs.root, "check", "--baseline", "5", "6").returncode == 0
     sides = (reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")
@@ -680,21 +668,7 @@ def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_recorde
 def test_launches_of_several_shapes_are_checked_at_the_one_that_takes_most_of_the_time(record, check):
     def launches(factor):
         sizes = [(1000, factor * one) for one in STEADY] + [(1, 0.01 * one) for one in STEADY]
-        return [
-            {
-                "kernel": "k",
-                "metrics": {DURATION: (ns, "ns")},
-                "shape": {
-                    "grid_x": blocks,
-                    "grid_y": 1,
-                    "grid_z": 1,
-                    "block_x": 256,
-                    "block_y": 1,
-                    "block_z": 1,
-                },
-            }
-            for blocks, ns in sizes
-        ]
+        return [{"ns": ns, "grid": blocks, "block": 256} for blocks, ns in sizes]
 
     baseline = record("runs", "k", launches=launches(1.0))
     record("runs", "k", launches=launches(1.1))

@@ -321,8 +321,7 @@ def test_one_error_with_the_command_its_last_lines_and_what_to_do(here, transcri
 def test_the_command_of_an_error_can_be_run_by_hand(here):
     """The folder that a compiled rung runs in is gone by then, and so is its copy there."""
     here.replay("program-fails")
-    done = here.scripts("--ladder", "compiled", "--kernel", 3)
-    command = shlex.split(done.stderr.splitlines()[2])
+    command = shlex.split(here.scripts("--ladder", "compiled", "--kernel", 3).stderr.splitlines()[2])
     at = command.index("--export")
     assert command[at + 1] == "compiled-3.ncu-rep"
     assert Path(command[at + 2]).exists()

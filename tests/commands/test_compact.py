@@ -80,9 +80,7 @@ def test_other_runs_are_packed_beside_those_that_git_tracks(root, prof_here):
 
 
 @pytest.mark.needs("git")
-def test_a_pack_that_git_tracks_stays_and_so_do_tracked_folders_of_its_runs(
-    root, make_run, prof_here, tmp_path
-):
+def test_a_pack_that_git_tracks_stays_as_do_tracked_folders_of_its_runs(root, make_run, prof_here, tmp_path):
     shutil.copytree(root, tmp_path / "copy")
     prof_here("--runs", root, "compact")
     shutil.copytree(tmp_path / "copy", root, dirs_exist_ok=True)

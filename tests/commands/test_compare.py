@@ -28,7 +28,7 @@ def pair(make_run, tmp_path):
     """Two stored runs that differ in the manifest only; returns the folder of runs."""
 
     def store(**difference):
-        launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": 100.0 + i}} for i in range(3)]
+        launches = [{"kernel": "k", "ns": 100.0 + i} for i in range(3)]
         make_run(*launches, name="one", root=tmp_path)
         make_run(*launches, name="other", root=tmp_path, **difference)
         return tmp_path
@@ -206,9 +206,7 @@ def test_a_failure_obeys_the_schema_of_the_verb(prof_recorded):
         jsonschema.validate(json.loads(prof_recorded(*words, "--format", "json").stdout), schema)
 
 
-def test_the_json_of_a_poor_comparison_obeys_the_schema_as_well(
-    prof_here, compare, store, make_run, tmp_path
-):
+def test_the_json_of_a_poor_comparison_obeys_the_schema_too(prof_here, compare, store, make_run, tmp_path):
     schema = json.loads(compare("--schema").stdout)
     make_run({"kernel": "k"}, name="empty", root=tmp_path, workload=None)
     empty = json.loads(prof_here("--runs", tmp_path, "compare", "empty", "empty", "--format", "json").stdout)
@@ -230,9 +228,7 @@ def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
 # CSV and Markdown
 
 
-def test_without_a_common_name_one_kernel_of_each_side_has_to_be_chosen(
-    prof_here, prof_recorded, make_run, tmp_path
-):
+def test_without_a_common_name_both_kernels_have_to_be_chosen(prof_here, prof_recorded, make_run, tmp_path):
     assert prof_recorded("compare", "5", "6", "--all").returncode == 0
 
     make_run({"kernel": "a"}, {"kernel": "b"}, name="two", root=tmp_path)
@@ -316,9 +312,7 @@ def test_recordings_made_differently_are_refused_until_forced(prof_here, pair, d
     assert "**Caution:**" in page
 
 
-def test_recordings_of_several_kernels_open_on_all_of_them_and_a_pattern_chooses_one(
-    prof_here, store, tmp_path
-):
+def test_recordings_of_several_kernels_open_on_all_and_a_pattern_chooses_one(prof_here, store, tmp_path):
     run = ["--runs", store.root, "compare", "several", "processes", "--force"]
     every = prof_here(*run)
     assert every.stdout == prof_here(*run, "--all").stdout
@@ -344,11 +338,9 @@ def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(pr
     assert (three.returncode, "at most twice" in three.stderr) == (2, True)
 
 
-def test_two_kernels_of_one_report_are_versions_of_one_only_if_their_names_or_the_user_say_so(
-    make_run, prof_here, tmp_path
-):
-    fill = {"kernel": "fill", "metrics": {"gpu__time_duration.sum": 1e4}}
-    sums = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 9e4}} for name in ("sum_rows", "sum_fast")]
+def test_kernels_of_one_report_are_versions_only_if_names_or_the_user_say_so(make_run, prof_here, tmp_path):
+    fill = {"kernel": "fill", "ns": 1e4}
+    sums = [{"kernel": name, "ns": 9e4} for name in ("sum_rows", "sum_fast")]
     make_run(fill, *sums, name="several", workload=None, root=tmp_path)
     of_run = ("--runs", tmp_path, "compare", "several", "several", "-k", "sum_rows")
     apart = " ".join(prof_here(*of_run, "-k", "fill").stdout.split())
@@ -408,8 +400,7 @@ def test_a_run_folder_may_be_given_wherever_it_lies(prof_here, recorded, tmp_pat
 
 
 def test_a_changed_table_is_refused_with_the_file_named(prof_here, make_run, tmp_path):
-    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="one", root=tmp_path)
-    table = run.path / "metrics.parquet"
+    table = make_run({"kernel": "k", "ns": 1.0}, name="one", root=tmp_path).path / "metrics.parquet"
     table.write_bytes(table.read_bytes()[:-1] + b"\0")
     result = prof_here("--runs", tmp_path, "compare", "one", "one")
     assert (result.returncode, result.stdout) == (22, "")

@@ -64,9 +64,7 @@ def test_a_folder_that_cannot_be_written_is_reported(prof_recorded, tmp_path):
     assert "cannot be written" in done.stderr
 
 
-def test_a_report_that_was_left_in_its_place_comes_out_unpacked_whatever_its_name(
-    prof_here, reports, tmp_path
-):
+def test_a_report_that_was_left_in_place_comes_out_unpacked_whatever_its_name(prof_here, reports, tmp_path):
     report, runs = tmp_path / "graph.ncu-rep", tmp_path / "runs"
     pack_report(reports / "graph.ncu-rep", report)
     assert prof_here("--runs", runs, "ingest", "--reference", report).returncode == 0

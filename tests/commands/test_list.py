@@ -132,15 +132,10 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
         (["other*"], "no run has a name that matches 'other*'\n"),
         (["7"], "no run of kernel 7 of ladder 'gemm'\n"),
         (["gemm-1", "--ladder", "relu"], "no run of ladder 'relu' is named 'gemm-1'\n"),
-        (
-            ["relu", "--ladder", "relu"],
-            "no run of ladder 'relu' is named 'relu'; `prof list '*relu*' --ladder relu` finds 1 other name\n",
-        ),
+        (["relu", "--ladder", "relu"], "no run of ladder 'relu' is named 'relu'; `prof list '*relu*' --ladder relu` finds 1 other name\n"),
     ],
-)
-def test_a_name_that_matches_nothing_is_reported_with_a_pattern_that_would_match(
-    prof_here, many, words, told
-):
+)  # fmt: skip
+def test_a_name_that_matches_nothing_is_told_with_a_pattern_that_would_match(prof_here, many, words, told):
     for format in ("table", "csv"):
         listed = prof_here("list", *words, "--format", format, cwd=many)
         assert (listed.returncode, listed.stdout) == (21, "")
@@ -238,10 +233,7 @@ def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded,
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [
-        ([], ["mine-2", "mine-1", "other"]),
-        (["mine-*"], ["mine-2", "mine-1", "mine-2", "mine-1"]),
-    ],
+    [([], ["mine-2", "mine-1", "other"]), (["mine-*"], ["mine-2", "mine-1", "mine-2", "mine-1"])],
     ids=["names", "runs"],
 )
 def test_whatever_is_listed_the_newest_comes_first(prof_here, make_run, dated, tmp_path, words, names):
@@ -256,9 +248,7 @@ def test_a_few_names_are_listed_each(prof_here, many):
     assert "gemm-1-source" in prof_here("list", cwd=many).stdout
 
 
-def test_runs_of_other_programs_stand_without_a_ladder_of_which_nothing_is_stored(
-    prof_here, make_run, tmp_path
-):
+def test_runs_of_other_programs_stand_without_a_ladder_that_has_nothing_stored(prof_here, make_run, tmp_path):
     make_run({"kernel": "k"}, name="mine", root=tmp_path)
     listed = prof_here("--runs", tmp_path, "list")
     assert listed.stdout.splitlines()[0].split()[:2] == ["name", "runs"]

@@ -129,9 +129,7 @@ def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_
 
 
 @pytest.mark.slow
-def test_two_that_were_measured_differently_are_refused_and_among_several_their_pair_says_why(
-    report, shipped_runs
-):
+def test_two_measured_differently_are_refused_and_among_several_their_pair_says_why(report, shipped_runs):
     result, page = report("gemm-5", "copy-1", runs=shipped_runs.root)
     assert (result.returncode, page) == (31, "")
     result, page = report("gemm-5", "copy-1", "gemm-6", runs=shipped_runs.root)
@@ -264,7 +262,7 @@ def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_ask
 @pytest.mark.slow
 def test_a_total_is_shown_only_beside_another_time(report, make_run, tmp_path):
     titles = re.compile("<th[^>]*>(?:<button[^>]*>)?total<")
-    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("one", "other")]
+    launches = [{"kernel": name, "ns": 1e6} for name in ("one", "other")]
     make_run(*launches, name="made", root=tmp_path)
     _, once = report("made", runs=tmp_path)
     _, again = report("3", "4", "5", "6")
@@ -302,9 +300,7 @@ def own_ladder(tmp_path, make_run, monkeypatch):
     (folder / "ladder.toml").write_text(_LADDER + "".join(rungs))
     store, workload = RunStore(tmp_path / "runs"), {"n": 1000}
     for number, ns in ((1, 200.0), (2, 100.0)):
-        launches = [
-            {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns + repeat, "ns")}} for repeat in range(3)
-        ]
+        launches = [{"kernel": "k", "ns": ns + repeat} for repeat in range(3)]
         rung = {"name": f"mine-{number}", "ladder": "mine", "kernel": number, "workload": workload}
         make_run(*launches, root=store.root, timings=[ns, ns + 1, ns + 2], **rung)
     day = datetime(2026, 1, 1, tzinfo=UTC)
@@ -344,9 +340,7 @@ def test_a_rung_that_is_left_out_is_named_on_the_page_and_beside_it(report, own_
 
 
 @pytest.mark.slow
-def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
-    prof_here, report, reports, tmp_path
-):
+def test_reports_of_rungs_are_a_page_though_nobody_said_their_workload(prof_here, report, reports, tmp_path):
     """The page cannot say then how much of the speedup is less work; it says the rest."""
     store = tmp_path / "runs"
     for number in ("5", "6"):
@@ -364,9 +358,7 @@ def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_
     ("arguments", "code"),
     [(["no-such-run"], 21), (["gemm-5", "copy-1"], 31), (["5", "gemm-6-timed"], 25), (["gone.ncu-rep"], 11)],
 )
-def test_recordings_that_cannot_be_read_or_compared_end_as_elsewhere_and_write_no_page(
-    report, shipped_runs, tmp_path, arguments, code
-):
+def test_what_cannot_be_read_or_compared_writes_no_page(report, shipped_runs, tmp_path, arguments, code):
     result, page = report(*arguments, runs=shipped_runs.root)
     assert result.returncode == code
     assert page == ""

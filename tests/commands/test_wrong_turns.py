@@ -30,10 +30,7 @@ from profiler.store.runs.file_names import holds_run
         ("compare 5 6 --short", "--brief does that"),
         ("show a.ncu-rep --kernel softmax", "--kernel-name does that"),
         ("collect ./mine --rows 7", "prof collect -- ./mine --rows 7"),
-        (
-            "collect --times-only python train.py --steps=3",
-            "prof collect --times-only -- python train.py --steps=3",
-        ),
+        ("collect --times-only python train.py --steps=3", "prof collect --times-only -- python train.py --steps=3"),
         ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
         ("check 5 6 --format json", "prof check --baseline 5 6 --format json"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
@@ -99,13 +96,10 @@ from profiler.store.runs.file_names import holds_run
         ("compact --force", "there is no --force: --tracked does that"),
         ("collect --kernel-regex gemm ./mine", "there is no --kernel-regex: --kernel-name does that"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
-        (
-            "query select(1) a.ncu-rep",
-            "prof query reads stored runs alone: prof ingest a.ncu-rep && prof query 'select(1)'",
-        ),
+        ("query select(1) a.ncu-rep", "prof query reads stored runs alone: prof ingest a.ncu-rep && prof query 'select(1)'"),
         ("query select a.ncu-rep from launches", "put the SQL into quotes, as one word"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
@@ -116,9 +110,7 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
     ("typed", "hint"),
     [("5 vectorized", "`-k PATTERN` chooses a kernel by its name."), ("sum 3", "with `--ladder sum`")],
 )
-def test_a_word_beside_a_recording_that_names_none_is_answered_with_the_option_for_it(
-    prof_here, shipped_runs, typed, hint
-):
+def test_a_word_beside_a_recording_is_answered_with_the_option_for_it(prof_here, shipped_runs, typed, hint):
     done = prof_here("--runs", shipped_runs.root, "show", *typed.split())
     assert done.returncode == 21
     assert hint in done.stderr
@@ -215,8 +207,7 @@ def test_a_kernel_named_by_its_idea_is_given_with_its_number(prof_here, shipped_
 @pytest.mark.parametrize("typed", ["severl.ncu-rep", "SEVERAL.ncu-rep"])
 def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    done = prof_here("show", tmp_path / typed)
-    assert "no such file; nearest: several.ncu-rep" in done.stderr
+    assert "no such file; nearest: several.ncu-rep" in prof_here("show", tmp_path / typed).stderr
 
 
 def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(prof_here, reports, tmp_path):
@@ -230,9 +221,7 @@ def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(pro
     assert held in prof_here("show", tmp_path / "a.ncu-rep").stderr
 
 
-def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
-    prof_here, reports, tmp_path, monkeypatch
-):
+def test_a_file_like_none_is_answered_with_what_the_folder_holds(prof_here, reports, tmp_path, monkeypatch):
     """The ending, which all reports have, makes no name alike."""
     monkeypatch.chdir(tmp_path)
     missing = tmp_path / "x.ncu-rep"
@@ -325,9 +314,7 @@ def test_a_link_to_nowhere_is_not_answered_with_its_own_name(prof_here, tmp_path
         assert "dangling.ncu-rep: a link to gone.ncu-rep, and no such file is there\n" in done.stderr
 
 
-def test_a_folder_of_runs_that_does_not_exist_is_the_mistake_whatever_the_name_may_mean(
-    prof_here, reports, tmp_path
-):
+def test_a_folder_of_runs_that_is_missing_is_the_mistake_whatever_a_name_means(prof_here, reports, tmp_path):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
     named = prof_here("show", "several", "--runs", "nope", cwd=tmp_path)
     listed = prof_here("list", "--runs", "nope", cwd=tmp_path)
@@ -336,9 +323,7 @@ def test_a_folder_of_runs_that_does_not_exist_is_the_mistake_whatever_the_name_m
 
 
 @pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
-def test_folders_of_reports_are_checked_by_the_commands_that_the_hint_gives(
-    prof_here, reports, tmp_path, monkeypatch, typed
-):
+def test_the_commands_of_the_hint_check_folders_of_reports(prof_here, reports, tmp_path, monkeypatch, typed):
     monkeypatch.chdir(tmp_path)
     for folder in ("main", "branch"):
         (tmp_path / folder).mkdir()
@@ -373,8 +358,7 @@ def test_a_chart_of_several_kernels_asks_for_one(prof_here, reports, tmp_path):
 
 def test_build_without_a_gpu_names_the_option(prof_here, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    done = prof_here("build", "--kernel", "5")
-    assert "--arch sm_90" in done.stderr
+    assert "--arch sm_90" in prof_here("build", "--kernel", "5").stderr
 
 
 def test_a_report_named_without_its_ending_is_found_and_not_read(prof_here, reports, tmp_path, monkeypatch):

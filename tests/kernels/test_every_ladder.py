@@ -57,9 +57,7 @@ def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code):
 
 
 @pytest.mark.campaign
-def test_compiled_with_the_others_every_rung_is_the_same_machine_code(
-    machine_code, any_codes, any_ladder, any_arch
-):
+def test_compiled_with_others_every_rung_is_the_same_code(machine_code, any_codes, any_ladder, any_arch):
     # The kernels of other libraries are in those.
     for kernel in [code.kernel for code in any_codes if not code.kernel.needs]:
         assert_the_same_alone_and_together(machine_code, any_ladder, kernel.number, any_arch)

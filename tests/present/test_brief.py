@@ -155,9 +155,7 @@ def bloated(value, text, times):
     longer=st.integers(1, 500),
     times=st.integers(0, 20),
 )
-def test_whatever_is_recorded_and_however_much_of_it_the_short_form_fits(
-    one_of_each, which, text, longer, times
-):
+def test_whatever_is_recorded_and_however_much_the_short_form_fits(one_of_each, which, text, longer, times):
     whole = bloated(one_of_each[which], text * longer, times)
     small = brief(whole)
     jsonschema.validate(printed(small), schema_of(type(whole)))
@@ -325,8 +323,7 @@ def test_a_sheet_without_room_gives_up_what_the_answer_begins_with_before_its_ho
 
 
 def test_a_sheet_with_room_has_its_own_headline(store):
-    run = store.find("gemm_5", "gemm")
-    whole, short = _short_sheet(run, causes=[], hot_lines=[])
+    whole, short = _short_sheet(store.find("gemm_5", "gemm"), causes=[], hot_lines=[])
     assert short.headline.what == whole.headline.what
 
 

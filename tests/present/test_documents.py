@@ -330,18 +330,7 @@ def test_records_are_rectangular_and_plain(document, kind):
 @pytest.mark.parametrize("width", [40, 60])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_window_is_too_narrow_for_what_was_measured_and_how_it_ended(document, kind, width):
-    needed = {
-        "metric",
-        "unit",
-        "kernel",
-        "before",
-        "after",
-        "change",
-        "± 95 %",
-        "baseline",
-        "candidate",
-        "verdict",
-    }
+    needed = {"metric", "unit", "kernel", "before", "after", "change", "± 95 %", "baseline", "candidate", "verdict"}  # fmt: skip
     text = document_text(document(kind), Window(width=width))
     left_out = re.findall(r"no room for the columns? (.+?):", in_a_row(text))
     assert needed & {name for names in left_out for name in names.split(", ")} == set()

@@ -273,8 +273,7 @@ def test_equal_lines_of_two_kernels_stand_beside_each_other(loop_sources):
 
 def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path):
     launches = [
-        {"kernel": name, "metrics": {"gpu__time_duration.sum": (time_ns, "ns")}}
-        for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
+        {"kernel": name, "ns": time_ns} for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
     ]
     make_run(*launches, name="many", root=tmp_path)
     settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
@@ -308,12 +307,7 @@ def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_p
     """A warm-up of three launches ran other code."""
     axes = dict.fromkeys(("grid_y", "grid_z", "block_x", "block_y", "block_z"), 1)
     small, large = (
-        {
-            "kernel": "k",
-            "metrics": {"gpu__time_duration.sum": (time_ns, "ns")},
-            "instructions": [(opcode, 10)],
-            "shape": {"grid_x": blocks, **axes},
-        }
+        {"kernel": "k", "ns": time_ns, "instructions": [(opcode, 10)], "shape": {"grid_x": blocks, **axes}}
         for time_ns, opcode, blocks in ((1e3, "FADD", 1), (9e6, "FMUL", 99))
     )
     for name in ("before", "after"):
@@ -370,8 +364,7 @@ def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
 
 
 def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run, drawing_processes):
-    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}})
-    profile = profile_kernel(run, "k")
+    profile = profile_kernel(make_run({"kernel": "k", "ns": 1.0}), "k")
     same = compare_profiles(profile, profile)
     assert drawing_processes.ask("waterfall_chart", same).result() is None
 
@@ -399,9 +392,7 @@ def test_a_chart_that_was_drawn_before_is_there_at_once(compared, tmp_path):
 
 
 @pytest.mark.slow
-def test_names_of_any_kind_are_text_and_act_on_nothing(
-    prof_here, drawing, hostile_store, hostile_names, tmp_path
-):
+def test_names_are_text_and_act_on_nothing(prof_here, drawing, hostile_store, hostile_names, tmp_path):
     page = tmp_path / "page.html"
     result = prof_here("report", "before", "-o", page, "--runs", hostile_store.root)
     assert result.returncode == 0, result.stderr

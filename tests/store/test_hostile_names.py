@@ -285,9 +285,7 @@ def test_a_sweep_is_held_to_the_same(recorded, tmp_path):
 
 
 @pytest.mark.parametrize("ladder", ["my ladder", "Gemm", "x" * 41])
-def test_a_report_is_ingested_under_no_ladder_that_could_not_be_read_again(
-    prof_here, reports, tmp_path, ladder
-):
+def test_a_report_is_ingested_under_no_ladder_that_cannot_be_read_again(prof_here, reports, tmp_path, ladder):
     given = ("ingest", reports / "graph.ncu-rep", "--ladder", ladder, "--kernel", "5")
     done = prof_here("--runs", tmp_path / "runs", *given)
     assert done.returncode == 2
@@ -467,9 +465,7 @@ def test_no_place_joins_a_name_that_leads_out_of_it(name):
 
 @pytest.mark.parametrize("target", ["folder", "file", "nothing"])
 @pytest.mark.parametrize("link", ["lock", "compact", "staging", "damaged", "reason"])
-def test_a_link_beside_the_runs_leads_no_command_out_of_them(
-    runs, tmp_path, prof_here, reports, link, target
-):
+def test_a_link_beside_runs_leads_no_command_out_of_them(runs, tmp_path, prof_here, reports, link, target):
     """`.staging` is emptied, `damaged` filled and `.lock` made: all of it where a stranger's link leads."""
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "folder" / "old").mkdir(parents=True)
@@ -561,9 +557,7 @@ def test_a_pipe_in_an_unfinished_collection_is_not_waited_for(tmp_path):
     ],
     ids=["export", "report", "query"],
 )
-def test_a_link_where_a_file_is_written_aside_is_not_followed(
-    runs, precious, prof_here, tmp_path, monkeypatch, words, name
-):
+def test_what_is_written_aside_follows_no_link(runs, precious, prof_here, tmp_path, monkeypatch, words, name):
     """A stranger's folder, such as the one that a repository is cloned to, may have it ready."""
     folder = tmp_path / "cloned"
     folder.mkdir()

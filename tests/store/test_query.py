@@ -26,8 +26,7 @@ from tests.store.sql import run_query
 @pytest.mark.slow
 def test_every_table_can_be_asked_and_joined_with_the_runs(store):
     header, rows = run_query(
-        store,
-        "select name, count(*) as n from metrics join runs using (run_id) group by name order by name",
+        store, "select name, count(*) as n from metrics join runs using (run_id) group by name order by name"
     )
 
     assert header == ("name", "n")

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec import structs
+
 from profiler.analyse.causes.evidence.blame import charge
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Places
@@ -17,6 +19,8 @@ LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
 # Of a loop whose turns follow from each other: each stores the value that the next one starts from.
 NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+# Of 100 loads of 4 bytes by 32 lanes, the sectors that they touch and those that their data would fill.
+TOGETHER, APART = ({"sectors": touched, "ideal_sectors": 400.0} for touched in (400.0, 3200.0))
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
@@ -38,6 +42,16 @@ def code_of(*lines, file="made.cu", line=None):
     )
 
 
+def executing(times, *lines):
+    """Each of these lines so many times, as in a loop."""
+    return [(line, times) for line in lines]
+
+
+def active(lanes, *, of=None):
+    """The facts of an instruction in which so many lanes of a warp act, `of` those that are there."""
+    return {"lanes": lanes if of is None else of, "acting": lanes}
+
+
 def sites_of(code, facts=None):
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
     sites = []
@@ -50,20 +64,15 @@ def sites_of(code, facts=None):
 
 
 def evidence_of(
-    *lines,
-    facts=None,
-    busy=None,
-    waits=None,
-    figures=None,
-    grid=1000,
-    block=256,
-    file="made.cu",
-    line=None,
-    places=None,
-):
-    """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
+    *lines, facts=None, each=None, busy=None, waits=None, figures=None,
+    grid=1000, block=256, file="made.cu", line=None, places=None,
+):  # fmt: skip
+    """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are; what `each` instruction has stands once."""
     code = code_of(*lines, file=file, line=line)
-    sites = sites_of(code, facts)
+    of_each = {place: each or {} for place in range(len(lines))}
+    sites = sites_of(
+        code, {place: of_each.get(place, {}) | one for place, one in {**of_each, **(facts or {})}.items()}
+    )
     blocks, threads = (one if isinstance(one, tuple) else (one, 1, 1) for one in (grid, block))
     shape = LaunchShape(blocks, threads, None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]
@@ -80,6 +89,10 @@ def evidence_of(
         has_samples=True,
         has_costs=True,
     )
+
+
+def change_instruction(site, **fields):
+    site.instruction = structs.replace(site.instruction, **fields)
 
 
 def load_with(sectors, opcode="LDG.E", **more):

@@ -11,8 +11,7 @@ from profiler.analyse.causes.evidence.evidence import gather
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.time_model import AtWork
 from profiler.analyse.causes.headline import NOTHING_FOUND, NOTHING_RECORDED, headline_of
-from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME
+from profiler.catalog.metrics import CATALOGUE
 
 COUNTERS = Path(__file__).parents[2] / "data" / "counters"
 TABLES = {
@@ -23,17 +22,25 @@ RECORDED = [(table, kernel) for table, kernels in TABLES.items() for kernel in k
 
 
 def counters_of(table, kernel):
-    """The recorded means by ncu's names."""
-    return {
-        BY_NAME[name].ncu[0] if name in BY_NAME else name: float(value)
-        for name, value in TABLES[table][kernel].items()
-        if name != "kernel" and value
-    }
+    """The recorded means."""
+    row = TABLES[table][kernel]
+    return {name: float(value) for name, value in row.items() if name != "kernel" and value}
 
 
 @pytest.fixture
-def diagnosis_of(make_run):
-    return lambda counters: diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k"))
+def diagnosis_of(make_profile):
+    return lambda counters: diagnose(make_profile({"metrics": counters}))
+
+
+@pytest.fixture
+def headline_with(make_profile):
+    """The headline of a kernel of which this was counted, and that it takes a millisecond."""
+
+    def headline(figures):
+        profile = make_profile({"ns": 1e6, "metrics": figures})
+        return headline_of(profile, diagnose(profile), 1)
+
+    return headline
 
 
 def causes_in(diagnosis):
@@ -57,11 +64,8 @@ def test_ceilings_and_the_launch_need_no_instructions(diagnosis_of, table, kerne
     assert causes_in(diagnosis_of(counters_of(table, kernel)))[0] == cause
 
 
-def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
-    profile = profile_kernel(
-        make_run({"kernel": "k", "metrics": counters_of("bound", "shared_loads<8>")}), "k"
-    )
-    headline = headline_of(profile, diagnose(profile), profile.launches)
+def test_a_headline_without_a_cause_says_what_was_not_recorded(headline_with):
+    headline = headline_with(counters_of("bound", "shared_loads<8>"))
     assert headline.why.endswith(
         "Most causes cannot be looked for: it is not recorded which instructions ran how often and at which instruction warps wait."
     )
@@ -75,52 +79,36 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
 @pytest.mark.parametrize(("table", "kernel"), [one for one in RECORDED if one != ("bound", "brief")])
 def test_twice_the_work_in_twice_the_time_has_the_same_causes(diagnosis_of, table, kernel):
     counters = counters_of(table, kernel)
-    counted = {
-        metric.ncu[0]
-        for metric in BY_NAME.values()
-        if metric.ncu and metric.unit in ("ns", "cycle", "inst", "wavefront", "byte")
-    }
+    counted = [one.name for one in CATALOGUE if one.unit in ("ns", "cycle", "inst", "wavefront", "byte")]
     doubled = {name: value * (2 if name in counted else 1) for name, value in counters.items()}
     assert causes_in(diagnosis_of(counters)) == causes_in(diagnosis_of(doubled))
 
 
+COUNTED = [metric.name for metric in CATALOGUE if metric.ncu]
 VALUES = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, 1.0, 100.0])
 
 
-@given(values=st.lists(VALUES, min_size=len(BY_NAME), max_size=len(BY_NAME)))
-def test_no_value_breaks_the_diagnosis(make_run, values):
-    counters = {
-        metric.ncu[0]: value for metric, value in zip(BY_NAME.values(), values, strict=True) if metric.ncu
-    }
-    for cause in diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")).causes:
+@given(values=st.lists(VALUES, min_size=len(COUNTED), max_size=len(COUNTED)))
+def test_no_value_breaks_the_diagnosis(make_profile, values):
+    counters = dict(zip(COUNTED, values, strict=True))
+    for cause in diagnose(make_profile({"metrics": counters})).causes:
         assert cause.saves_pct.expected <= cause.saves_pct.at_most
 
 
-def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(make_run):
-    named = {
-        "dram_throughput_pct": 1.0,
-        "occupancy_limit_pct": 1.0,
-        "blocks_by_shared": 1.0,
-        "active_warps": 2.0**52,
-    }
-    zero = {metric.ncu[0]: 0.0 for metric in BY_NAME.values() if metric.ncu}
-    counters = zero | {BY_NAME[name].ncu[0]: value for name, value in named.items()}
-    assert diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")).can_look
+def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(diagnosis_of):
+    some = ("dram_throughput_pct", "occupancy_limit_pct", "blocks_by_shared")
+    zero = dict.fromkeys(COUNTED, 0.0)
+    assert diagnosis_of(zero | dict.fromkeys(some, 1.0) | {"active_warps": 2.0**52}).can_look
 
 
 @pytest.mark.parametrize(
     ("figures", "warps"),
     [({"active_warps": 3.0, "occupancy_limit_pct": 25.0}, 12.0), ({"occupancy_limit_pct": 25.0}, 16.0)],
 )
-def test_an_sm_holds_the_warps_that_were_counted_or_else_those_that_its_limits_allow(
-    make_run, figures, warps
-):
-    counters = {BY_NAME[name].ncu[0]: value for name, value in {"waves": 5.0, **figures}.items()}
-    evidence = gather(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k"))
-    assert evidence.model.places.warps == warps
+def test_an_sm_holds_the_warps_that_were_counted_or_else_what_its_limits_allow(make_profile, figures, warps):
+    assert gather(make_profile({"metrics": {"waves": 5.0, **figures}})).model.places.warps == warps
 
 
-BLOCK = {"grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1}
 ACTIVE = {"l1tex__cycles_active.avg": 300.0, "l1tex__cycles_active.max": 800.0}
 
 
@@ -132,18 +120,17 @@ ACTIVE = {"l1tex__cycles_active.avg": 300.0, "l1tex__cycles_active.max": 800.0}
         (1000, {}, 1.0, 1.0),  # not recorded
     ],
 )
-def test_the_time_at_work_is_that_in_which_sms_have_a_warp(make_run, blocks, counters, each, all_of_them):
+def test_the_time_at_work_is_that_in_which_sms_have_a_warp(make_profile, blocks, counters, each, all_of_them):
     metrics = {"gpc__cycles_elapsed.max": 1000.0, "launch__sm_count": 132.0, **counters}
-    run = make_run({"kernel": "k", "metrics": metrics, "shape": {**BLOCK, "grid_x": blocks}})
-    assert gather(profile_kernel(run, "k")).model.at_work == AtWork(each, pytest.approx(all_of_them))
+    profile = make_profile({"metrics": metrics, "grid": blocks, "block": 256})
+    assert gather(profile).model.at_work == AtWork(each, pytest.approx(all_of_them))
 
 
 @given(data=st.data())
-def test_whatever_is_missing_the_rest_is_judged(make_run, data):
+def test_whatever_is_missing_the_rest_is_judged(make_profile, data):
     counters = counters_of(*data.draw(st.sampled_from(RECORDED)))
     kept = data.draw(st.sets(st.sampled_from(sorted(counters))))
-    run = make_run({"kernel": "k", "metrics": {name: counters[name] for name in kept}})
-    profile = profile_kernel(run, "k")
+    profile = make_profile({"metrics": {name: counters[name] for name in kept}})
     diagnosis = diagnose(profile)
     assert diagnosis.can_look or not diagnosis.causes
     assert gather(profile).model.saved(Effect()) == pytest.approx(0, abs=1e-9)
@@ -159,42 +146,26 @@ HALF_FULL = {"duration_ns": 1e6, "issue_active_pct": 5.0, "occupancy_pct": 50.0,
     [
         ({"waves": 20.0}, [("shared-memory-limits-occupancy", 50)]),
         ({"waves": 20.0, "issue_active_pct": 90.0}, [("shared-memory-limits-occupancy", 10)]),
-        (
-            {"waves": 20.0, "l1_throughput_pct": 90.0, "sm__cycles_active.avg": 100.0, "cycles": 100.0},
-            [("shared-memory-limits-occupancy", 10)],
-        ),
+        ({"waves": 20.0, "l1_throughput_pct": 90.0, "sm__cycles_active.avg": 100.0, "cycles": 100.0}, [("shared-memory-limits-occupancy", 10)]),
         ({"waves": 0.95}, []),  # no SM has a second block to hold
         ({"waves": 0.0}, []),
     ],
-)
-def test_without_stall_reasons_more_warps_save_their_part_of_the_time_and_no_more(
-    diagnosis_of, figures, expected
-):
-    counters = {
-        BY_NAME[name].ncu[0] if name in BY_NAME else name: value
-        for name, value in {**HALF_FULL, **figures}.items()
-    }
-    found = diagnosis_of(counters).causes
+)  # fmt: skip
+def test_without_stall_reasons_more_warps_save_no_more_than_their_part(diagnosis_of, figures, expected):
+    found = diagnosis_of(HALF_FULL | figures).causes
     assert [(one.cause, round(one.saves_pct.expected)) for one in found] == expected
 
 
 @pytest.mark.parametrize(("waves", "found"), [(9.75, []), (9.6, ["uneven-last-wave"])])
 def test_a_cause_that_would_save_less_than_three_percent_is_not_named(diagnosis_of, waves, found):
     """The last of ten rounds leaves a quarter of its places empty, or two fifths."""
-    figures = {
-        "duration_ns": 1e6,
-        "waves": waves,
-        "occupancy_pct": 50,
-        "occupancy_limit_pct": 100,
-        "issue_active_pct": 50,
-    }
-    counters = {BY_NAME[name].ncu[0]: float(value) for name, value in figures.items()}
-    assert causes_in(diagnosis_of(counters)) == found
+    half_full = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "issue_active_pct": 50.0}
+    assert causes_in(diagnosis_of({"duration_ns": 1e6, "waves": waves, **half_full})) == found
 
 
 @pytest.mark.parametrize(("duration_ns", "found"), [(1952.0, ["launch-too-short"]), (1e6, [])])
 def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_of, duration_ns, found):
-    diagnosis = diagnosis_of({"gpu__time_duration.sum": duration_ns})
+    diagnosis = diagnosis_of({"duration_ns": duration_ns})
     assert causes_in(diagnosis) == found
     assert diagnosis.can_look == bool(found)
 
@@ -204,34 +175,17 @@ def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_o
 )
 def test_where_starting_takes_over_half_of_a_launch_nothing_else_is_named(diagnosis_of, duration_ns, found):
     figures = {**HALF_FULL, "waves": 20.0, "duration_ns": duration_ns}
-    counters = {BY_NAME[name].ncu[0] if name in BY_NAME else name: value for name, value in figures.items()}
-    assert causes_in(diagnosis_of(counters)) == ["launch-too-short", *found]
-
-
-FP64 = "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"
-ISSUED = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
-DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+    assert causes_in(diagnosis_of(figures)) == ["launch-too-short", *found]
 
 
 @pytest.mark.parametrize(
     ("busy", "other", "found"), [(85.0, 3.0, True), (40.0, 3.0, False), (60.0, 85.0, False)]
 )
-def test_double_precision_is_named_where_its_pipe_is_the_busiest_unit_and_works_most_of_the_time(
-    diagnosis_of, busy, other, found
-):
+def test_doubles_are_named_where_their_pipe_is_busiest_and_most_of_the_time(diagnosis_of, busy, other, found):
     """GPUs for games have two lanes for it in an SM, so that one literal without an `f` may fill them."""
-    diagnosis = diagnosis_of({"gpu__time_duration.sum": 1e6, FP64: busy, DRAM: other, ISSUED: 3.0})
+    units = {"fp64_pipe_pct": busy, "dram_throughput_pct": other, "issue_active_pct": 3.0}
+    diagnosis = diagnosis_of({"duration_ns": 1e6, **units})
     assert ("fp64-arithmetic" in causes_in(diagnosis)) == found
-
-
-def headline_with(make_run, figures):
-    counters = {
-        BY_NAME[name].ncu[0] if name in BY_NAME else name: float(value) for name, value in figures.items()
-    }
-    profile = profile_kernel(
-        make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1e6, **counters}}), "k"
-    )
-    return headline_of(profile, diagnose(profile), 1)
 
 
 @pytest.mark.parametrize(
@@ -245,8 +199,8 @@ def headline_with(make_run, figures):
         (2.0, "Issue slots are the busiest unit, at 3 % of the peak: for most of the time, warps wait or are missing."),
     ],
 )  # fmt: skip
-def test_where_nothing_was_found_the_headline_names_the_busiest_unit(make_run, l1, said):
-    assert said in headline_with(make_run, {"issue_active_pct": 3.0, "l1_throughput_pct": l1}).why
+def test_where_nothing_was_found_the_headline_names_the_busiest_unit(headline_with, l1, said):
+    assert said in headline_with({"issue_active_pct": 3.0, "l1_throughput_pct": l1}).why
 
 
 LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps": 16.0,
@@ -265,10 +219,8 @@ LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps
         ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0}, "SMs hold 46 % of the warps that they could, about as many as their limits allow."),
     ],
 )  # fmt: skip
-def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why_not_more(
-    make_run, figures, said
-):
-    assert f" {said} " in headline_with(make_run, {"issue_active_pct": 3.0, "waves": 0.9, **figures}).why
+def test_if_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why(headline_with, figures, said):
+    assert f" {said} " in headline_with({"issue_active_pct": 3.0, "waves": 0.9, **figures}).why
 
 
 @pytest.mark.parametrize(
@@ -280,15 +232,15 @@ def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_w
         ({}, NOTHING_RECORDED),
     ],
 )  # fmt: skip
-def test_what_is_recorded_is_said_where_no_cause_could_be_found_from_it(make_run, figures, why):
-    assert headline_with(make_run, figures).why == why
+def test_what_is_recorded_is_said_where_no_cause_could_be_found_from_it(headline_with, figures, why):
+    assert headline_with(figures).why == why
 
 
 @pytest.mark.parametrize(("waves", "is_weak"), [(9.2, True), (7.2, False)])
-def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, waves, is_weak):
+def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(headline_with, waves, is_weak):
     """The last of ten rounds leaves four fifths of its places empty, or the last of eight does."""
     figures = {"issue_active_pct": 50.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": waves}
-    headline = headline_with(make_run, figures)
+    headline = headline_with(figures)
     assert (
         headline.why.startswith("Of the causes that can be looked for, none alone would save 10 %") == is_weak
     )
@@ -310,7 +262,7 @@ def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, wa
         ({}, NOTHING_RECORDED),
     ],
 )  # fmt: skip
-def test_counters_say_for_what_warps_wait_where_no_samples_say_at_which_instruction(make_run, stalls, said):
+def test_counters_say_for_what_warps_wait_where_no_samples_say_where(headline_with, stalls, said):
     """Of all waiting, what is less than a tenth is left out."""
     figures = {f"stall_{reason}": value for reason, value in stalls.items()}
-    assert headline_with(make_run, figures | {"warp_latency": sum(stalls.values())}).why == said
+    assert headline_with(figures | {"warp_latency": sum(stalls.values())}).why == said

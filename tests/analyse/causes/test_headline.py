@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 from made_evidence import evidence_of
-from msgspec import structs
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, Savings, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, CodePlace, Diagnosis, Headline
 from profiler.analyse.causes.headline import (
     BROUGHT_BY_NVIDIA,
     BROUGHT_BY_PYTORCH,
@@ -29,14 +28,17 @@ from profiler.analyse.causes.headline import (
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.catalog.causes import LAST_WAVE
 from profiler.catalog.causes.sureness import Sureness
+from tests.made_causes import cause_of
 from tests.profiles import profiles_in
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])
 def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected, is_weak):
     """The saving is printed in whole percents, in the next sentence."""
-    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
-    assert why_text([cause]).startswith("No cause alone would save 10 % of the time") == is_weak
+    assert (
+        why_text([cause_of(saves=expected)]).startswith("No cause alone would save 10 % of the time")
+        == is_weak
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,26 +52,22 @@ def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected,
 )
 def test_the_line_that_has_half_of_a_cause_of_the_whole_kernel_is_named(share_pct, line, said):
     where = [CodePlace("LDG", 0x150, share_pct, "kernel.cu", line)]
-    cause = Cause("grid-too-small", "Few.", "More.", Savings(20, 90), where, {}, where_is="kernel")
-    assert why_text([cause]).startswith(said)
+    assert why_text([cause_of("grid-too-small", places=where)]).startswith(said)
 
 
 @pytest.mark.parametrize(
     ("others", "said"),
     [
         ([], "No cause alone would save 10 % of the time; the largest is register-spills: "),
-        (
-            [7.4, 3.0],
-            "No cause alone would save 10 % of the time; the largest is register-spills: ",
-        ),  # 7 % as well
+        ([7.4, 3.0], "No cause alone would save 10 % of the time; the largest is register-spills: "),  # 7 % as well
         ([8.0], "No cause alone would save 10 % of the time; the surest is register-spills: "),
         ([9.6], "register-spills: "),
     ],
-)
+)  # fmt: skip
 def test_a_first_cause_that_is_not_the_largest_is_not_called_that(others, said):
     """What is true of most kernels counts for less, and so stands behind a cause that saves less."""
     first, *rest = (
-        Cause(name, "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
+        cause_of(name, expected)
         for name, expected in [("register-spills", 7.0), *(("dependent-chain", one) for one in others)]
     )
     assert why_text([first, *rest]).startswith(said)
@@ -82,10 +80,7 @@ def test_a_first_cause_that_is_not_the_largest_is_not_called_that(others, said):
 def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_change(name, line, is_said):
     """A launch is the caller's own, however its code was compiled."""
     place = CodePlace("BAR.SYNC", 16, 100.0, "kernel.cu" if line else None, line)
-    cause = Cause(
-        name, "Warps wait.", "Wait less.", Savings(20.0, 30.0), [place], {}, where_is(name, [place])
-    )
-    assert next_text([cause]).endswith(without_source()) == is_said
+    assert next_text([cause_of(name, places=[place])]).endswith(without_source()) == is_said
 
 
 @pytest.mark.parametrize(
@@ -101,7 +96,7 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
     ],
 )
 def test_a_saving_names_its_bound_only_where_that_says_more(expected, at_most, said):
-    assert saves_text(Cause("barriers", "", "", Savings(expected, at_most), [], {})) == said
+    assert saves_text(cause_of(saves=expected, at_most=at_most)) == said
 
 
 @pytest.mark.parametrize(
@@ -114,7 +109,7 @@ def test_a_saving_names_its_bound_only_where_that_says_more(expected, at_most, s
     ],
 )
 def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unseen, is_hidden):
-    said = hidden_text([Cause(name, "", "", Savings(50.0, 80.0), [], {})], unseen)
+    said = hidden_text([cause_of(name)], unseen)
     assert said == (
         " Other causes may be hidden: it is not recorded which instructions ran how often and where warps wait."
         if is_hidden
@@ -129,8 +124,7 @@ def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unsee
 def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(kernel, is_said):
     evidence = evidence_of("LDG.E R4, [R2.64]")
     profile = replace(evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None, program=""))
-    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
-    said = headline_of(profile, Diagnosis([cause], []), 1).next
+    said = headline_of(profile, Diagnosis([cause_of()], []), 1).next
     assert said.startswith("Wait less.")
     assert said.endswith(WRITTEN_BY_TORCH) == is_said
 
@@ -144,14 +138,10 @@ def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(ker
         ("fill", r"C:\Python312\python.exe", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),
         ("fill", "", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),  # which program is not known
         ("fill(Array<float, (int)1, C, mutable, aligned>)", "python3", "`@cuda.jit(lineinfo=True)`"),
-        (
-            "kernel_cutlass_fill___main__Fill_object_at__0",
-            "python3",
-            "`CUTE_DSL_LINEINFO=1` in the environment",
-        ),
+        ("kernel_cutlass_fill___main__Fill_object_at__0", "python3", "`CUTE_DSL_LINEINFO=1` in the environment"),
         ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", "/usr/bin/julia", "`julia -g1`"),
     ],
-)
+)  # fmt: skip
 def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, program, flag):
     assert flag_of_lines(kernel, program) == flag
     assert f"If the kernel is yours, compile it with {flag}. If it comes" in without_source(kernel, program)
@@ -161,25 +151,17 @@ def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, pr
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (
-            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)",
-            BROUGHT_BY_PYTORCH,
-        ),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)", BROUGHT_BY_PYTORCH),
         ("ampere_sgemm_128x64_nn", BROUGHT_BY_NVIDIA),
-        (
-            "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
-            BROUGHT_BY_NVIDIA,
-        ),
+        ("void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)", BROUGHT_BY_NVIDIA),
         ("my_ampere_sgemm_128(float *)", ""),
         ("void cutlass::Kernel<MyGemm>(T1::Params)", ""),
     ],
-)
+)  # fmt: skip
 def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said, where):
     manifest = SimpleNamespace(kernel=None, program="python3")
     profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, kernel=kernel, manifest=manifest)
-    cause = Cause(
-        "barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), where, {}, where_is("barriers", where)
-    )
+    cause = cause_of(places=where)
     headline = with_next(explained("It takes 1 ms.", [cause]), [cause], profile)
     text = headline.next
     assert text.startswith("Wait less.")
@@ -189,10 +171,7 @@ def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said
 
 
 def test_a_headline_says_which_cause_its_sentences_hold_whole():
-    causes = [
-        Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {}),
-        Cause("idle-lanes", "Lanes idle.", "Use all lanes.", Savings(9.0, 30.0), [], {}),
-    ]
+    causes = [cause_of("barriers"), cause_of("idle-lanes", 9.0, why="Lanes idle.", change="Use all lanes.")]
     said = with_next(explained("It takes 1 ms.", causes), causes)
     assert (said.explains, said.advises_on) == ("barriers", "barriers")
     assert "Warps wait." in said.why
@@ -216,7 +195,7 @@ def test_a_headline_says_which_cause_its_sentences_hold_whole():
 )
 def test_the_next_step_has_as_much_of_long_advice_as_is_read_at_a_glance(lengths, in_headline):
     sentences = [f"{'Wait less' * length}"[: length - 1] + "." for length in lengths]
-    cause = Cause("barriers", "Warps wait.", " ".join(sentences), Savings(20.0, 90.0), [], {})
+    cause = cause_of(change=" ".join(sentences))
     start, further = split_advice(cause)
     assert start == " ".join(sentences[:in_headline])
     assert further == " ".join(sentences[in_headline:])
@@ -226,13 +205,9 @@ def test_the_next_step_has_as_much_of_long_advice_as_is_read_at_a_glance(lengths
 @pytest.mark.parametrize(("expected", "is_advised"), [(9.4, False), (9.6, True)])
 def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected, is_advised):
     """The list prints whole percents: where it says 10 % of a cause, the headline cannot know nothing that saves much."""
-    ceiling = Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {})
-    place = CodePlace("STG.E", 16, 100.0, "kernel.cu", 28)
-    stores = Cause(
-        "uncoalesced-stores", "Lanes lie apart.", "Store side by side.", Savings(expected, 52.0), [place], {}, "line"
-    )  # fmt: skip
-    small = Cause("barriers", "Warps wait.", "Wait less.", Savings(4.0, 4.0), [], {})
-    causes = [ceiling, small, stores]
+    ceiling = cause_of("at-memory-bandwidth", 0.0, why="Memory is busy.", change="Move less.")
+    stores = cause_of("uncoalesced-stores", expected, change="Store side by side.", line=28)
+    causes = [ceiling, cause_of("barriers", 4.0), stores]
     said = with_next(explained("It takes 1 ms.", causes), causes)
     assert said.why.startswith("at-memory-bandwidth: Memory is busy.")
     assert (said.explains, said.advises_on) == (
@@ -250,8 +225,8 @@ def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected,
 @pytest.mark.parametrize(("beside", "begins"), [("uncoalesced-stores", " Begin with uncoalesced-stores."), (LAST_WAVE, ""), (None, "")])  # fmt: skip
 def test_at_a_ceiling_less_work_begins_with_the_cause_beside_it_that_spares_some(beside, begins):
     """The last round of blocks does the same work for the ceiling, however full it is."""
-    ceiling = Cause("at-l2-bandwidth", "L2 is busy.", "Keep more.", Savings(0.0, 0.0), [], {})
-    small = [Cause(beside, "Why.", "How.", Savings(6.0, 52.0), [], {})] if beside else []
+    ceiling = cause_of("at-l2-bandwidth", 0.0, change="Keep more.")
+    small = [cause_of(beside, 6.0)] if beside else []
     said = with_next(explained("It takes 1 ms.", [ceiling, *small]), [ceiling, *small])
     assert said.next == f"Keep more.{begins} prof knows nothing else that saves much."
     assert said.advises_on == "at-l2-bandwidth"
@@ -271,20 +246,14 @@ def test_a_headline_says_whether_it_tells_how_to_record_more(expected, unseen, t
     """Where a cause saves a tenth of the time, its change comes first."""
     manifest = SimpleNamespace(kernel=None, program="")
     profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, manifest=manifest)
-    causes = (
-        [Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})] if expected else []
-    )
+    causes = [cause_of(saves=expected)] if expected else []
     said = headline_of(profile, Diagnosis(causes, unseen), 1)
     assert said.tells_how_to_record == tells
     assert (record_it_text() in said.next) == tells
 
 
 def causes_saving(**each):
-    place = [CodePlace("LDG", 16, 100.0, "kernel.cu", 83)]
-    return [
-        Cause(name.replace("_", "-"), "Why.", "Change it.", Savings(saves, 95.0), place, {}, "line")
-        for name, saves in each.items()
-    ]
+    return [cause_of(name.replace("_", "-"), saves, line=83) for name, saves in each.items()]
 
 
 @pytest.mark.parametrize(("right_first", "is_said"), [(49, True), (50, False)])
@@ -306,10 +275,10 @@ def test_nothing_more_is_said_of_an_unsure_answer_that_is_not_known_to_be_or_say
     weak = causes_saving(loads_not_overlapped=9.0, too_little_reuse=9.0)
     assert "No cause alone would save 10 %" in why_text(weak)
     assert unsure_text(weak, unsure) == ""
-    hiding = [two[0], structs.replace(two[1], saves_pct=Savings(25.0, 95.0, None, 60.0))]
+    hiding = [two[0], cause_of("too-little-reuse", 25.0, together=60.0, line=83)]
     assert "With too-little-reuse at kernel.cu:83 removed as well" in next_text(hiding)
     assert unsure_text(hiding, unsure) == ""
-    at_ceiling = [Cause("at-l2-bandwidth", "L2 is busy.", "Ask for less.", Savings(0.0, 3.0), [], {}), two[1]]
+    at_ceiling = [cause_of("at-l2-bandwidth", 0.0), two[1]]
     assert unsure_text(at_ceiling, unsure) == ""
 
 

@@ -7,29 +7,30 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.cause import IN_A_REGISTER, Cause, CodePlace, Savings
+from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.order import in_order, why_not_by_saving
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
+from tests.made_causes import cause_of
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
 SAID = "{} stands before {}, which would save more: "
 OF_MOST = "most kernels have such causes, and in tests they were less often the right ones."
 
 
-def cause(name, saves, **evidence):
-    return Cause(name, "Why.", "What to try.", Savings(saves, 100.0), [], evidence)
-
-
 def names(causes):
     return [one.cause for one in causes]
 
 
+def first_of(*causes):
+    return in_order(causes)[0].cause
+
+
 @pytest.mark.parametrize(("waiting", "first"), [(49.0, "bank-conflicts"), (51.0, "dependent-chain")])
 def test_waiting_comes_first_only_where_it_costs_much_more_than_a_fault_of_the_code(waiting, first):
-    assert names(in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)]))[0] == first
+    assert first_of(cause_of("dependent-chain", waiting), cause_of("bank-conflicts", 30.0)) == first
 
 
 @pytest.mark.parametrize(
@@ -38,16 +39,16 @@ def test_waiting_comes_first_only_where_it_costs_much_more_than_a_fault_of_the_c
 )
 def test_what_sms_without_a_block_cost_counts_in_full(without_a_block, first):
     """The rest is places for warps that stay empty: 0.6 of it counts, beside the 76 % or 74 % that are sure."""
-    grid = cause("grid-too-small", 90.0, idle_sms_pct=without_a_block)
-    assert names(in_order([cause("bank-conflicts", 83.9), grid]))[0] == first
+    grid = cause_of("grid-too-small", 90.0, idle_sms_pct=without_a_block)
+    assert first_of(cause_of("bank-conflicts", 83.9), grid) == first
 
 
 @pytest.mark.parametrize(
     ("turns_at_once", "first"), [({}, "grid-too-small"), ({"turns_at_once": 8.0}, "barriers")]
 )
 def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_at_once, first):
-    in_turns = cause("barriers", 80.0, **turns_at_once)
-    causes = in_order([in_turns, cause("grid-too-small", 90.0)])
+    in_turns = cause_of("barriers", 80.0, **turns_at_once)
+    causes = in_order([in_turns, cause_of("grid-too-small", 90.0)])
     assert names(causes)[0] == first
     said = SAID.format("barriers", "grid-too-small") + "a block could take several turns of its loop at once."
     assert why_not_by_saving(causes) == [said] * (first == "barriers")
@@ -57,8 +58,9 @@ def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_
     ("waiting", "first"), [({}, "bank-conflicts"), ({"waiting_for_tiles_pct": 20.0}, "loads-not-overlapped")]
 )
 def test_a_loop_that_waits_for_each_tile_before_it_uses_it_counts_in_full(waiting, first):
-    causes = [cause("loads-not-overlapped", 30.0, **waiting), cause("bank-conflicts", 20.0)]
-    assert names(in_order(causes))[0] == first
+    assert (
+        first_of(cause_of("loads-not-overlapped", 30.0, **waiting), cause_of("bank-conflicts", 20.0)) == first
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,27 +71,23 @@ def test_a_loop_that_waits_for_each_tile_before_it_uses_it_counts_in_full(waitin
     ],
 )
 def test_the_fact_that_puts_a_cause_first_is_said(fact, why):
-    first = cause("loads-not-overlapped" if "tiles" in fact else "grid-too-small", 40.0, **{fact: 40.0})
-    causes = in_order([cause("too-little-reuse", 60.0), first])
+    first = cause_of("loads-not-overlapped" if "tiles" in fact else "grid-too-small", 40.0, **{fact: 40.0})
+    causes = in_order([cause_of("too-little-reuse", 60.0), first])
     assert why_not_by_saving(causes) == [SAID.format(first.cause, "too-little-reuse") + why]
 
 
 @pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
 def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
-    less, more = cause(both[0], 20.0), cause(both[1], 20.1)
+    less, more = cause_of(both[0], 20.0), cause_of(both[1], 20.1)
     assert in_order([less, more]) == [more, less]
 
 
-def loads(name, saves, line):
-    return Cause(name, "Why.", "Try.", Savings(saves, 100.0), [CodePlace("LDG", 16, 100.0, "a.cu", line)], {})
-
-
 @pytest.mark.parametrize(
-    ("apart", "line", "is_first"),
-    [(40.0, 7, True), (39.9, 7, False), (40.0, 8, False), (50.1, 8, True)],
+    ("apart", "line", "is_first"), [(40.0, 7, True), (39.9, 7, False), (40.0, 8, False), (50.1, 8, True)]
 )
 def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as_much(apart, line, is_first):
-    causes = in_order([loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", apart, line)])
+    again = cause_of("redundant-global-loads", 50.0, line=7)
+    causes = in_order([again, cause_of("uncoalesced-loads", apart, line=line)])
     assert (names(causes)[0] == "uncoalesced-loads") == is_first
     said = "a block has to load side by side what it keeps."
     assert (said in str(cause_blocks(causes, []))) == (is_first and apart < 50)
@@ -108,11 +106,9 @@ def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as
         ({"in_functions_pct": 51.0}, 80.1, True),
     ],
 )
-def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_doubles(
-    of_doubles, saves, is_first
-):
+def test_fewer_functions_come_before_floats_if_they_make_most_of_the_doubles(of_doubles, saves, is_first):
     """So they save about half as much at least. Where they save more, that is reason enough, and nothing is said."""
-    causes = in_order([cause("fp64-arithmetic", 80.0, **of_doubles), cause("special-functions", saves)])
+    causes = in_order([cause_of("fp64-arithmetic", 80.0, **of_doubles), cause_of("special-functions", saves)])
     assert (names(causes)[0] == "special-functions") == is_first
     said = SAID.format("special-functions", "fp64-arithmetic") + "functions make most of the doubles"
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 80)
@@ -127,64 +123,57 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
         ({"in_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
     ],
 )
-def test_single_precision_comes_before_fewer_functions_if_the_doubles_are_made_of_floats(
-    of_doubles, saves, is_first
-):
+def test_floats_come_before_fewer_functions_if_the_doubles_are_made_of_floats(of_doubles, saves, is_first):
     """Its functions are shorter, and nobody asked for doubles: a literal may have made them."""
-    causes = in_order([cause("special-functions", 60.0), cause("fp64-arithmetic", saves, **of_doubles)])
+    causes = in_order([cause_of("special-functions", 60.0), cause_of("fp64-arithmetic", saves, **of_doubles)])
     assert (names(causes)[0] == "fp64-arithmetic") == is_first
-    said = (
-        SAID.format("fp64-arithmetic", "special-functions")
-        + "functions make most of the doubles, and have short forms"
-    )
+    said = SAID.format(*names(causes)) + "functions make most of the doubles, and have short forms"
     assert (said in str(cause_blocks(causes, []))) == is_first
 
 
 @pytest.mark.parametrize("form", ["narrow-accesses", "loads-not-overlapped"])
 @pytest.mark.parametrize(("saves", "is_first"), [(40.0, True), (39.9, False), (50.0, True)])
-def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(
-    form, saves, is_first
-):
-    causes = in_order([cause("too-little-work-a-thread", 50.0), cause(form, saves)])
+def test_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(form, saves, is_first):
+    causes = in_order([cause_of("too-little-work-a-thread", 50.0), cause_of(form, saves)])
     assert (names(causes)[0] == form) == is_first
     said = SAID.format(form, "too-little-work-a-thread")
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 50)
 
 
 def test_both_forms_of_several_elements_come_before_them():
-    forms = [cause("loads-not-overlapped", 49.0), cause("narrow-accesses", 48.0)]
-    several = cause("too-little-work-a-thread", 50.0)
+    forms = [cause_of("loads-not-overlapped", 49.0), cause_of("narrow-accesses", 48.0)]
+    several = cause_of("too-little-work-a-thread", 50.0)
     assert in_order([several, *forms]) == [*forms, several]
 
 
 def test_a_value_that_a_register_would_hold_needs_no_neighbours():
-    apart, again = loads("uncoalesced-loads", 49.0, 7), loads("redundant-global-loads", 50.0, 7)
-    again.evidence[IN_A_REGISTER] = 90.0
+    apart = cause_of("uncoalesced-loads", 49.0, line=7)
+    again = cause_of("redundant-global-loads", 50.0, line=7, **{IN_A_REGISTER: 90.0})
     assert in_order([again, apart]) == [again, apart]
 
 
 def test_the_first_step_passes_what_stands_between_it_and_the_other():
     """Nothing is said against a list such as 59, 51 and 49 %, where the last is what the first begins with."""
-    again, between, apart = (
-        loads("redundant-global-loads", 50.0, 7),
-        cause("bank-conflicts", 45.0),
-        loads("uncoalesced-loads", 40.0, 7),
+    again, apart = (
+        cause_of("redundant-global-loads", 50.0, line=7),
+        cause_of("uncoalesced-loads", 40.0, line=7),
     )
+    between = cause_of("bank-conflicts", 45.0)
     assert in_order([again, between, apart]) == [apart, again, between]
 
 
 @pytest.mark.parametrize(("between", "is_first"), [("barriers", True), ("bank-conflicts", False)])
 def test_a_general_first_step_passes_no_specific_cause(between, is_first):
     """All three are weighed at 30 to 24, so that the specific one is the surer of the two that save less."""
-    several, step = cause("too-little-work-a-thread", 50.0), cause("narrow-accesses", 40.0)
-    other = cause(between, 45.0 if between == "barriers" else 27.0)
+    several, step = cause_of("too-little-work-a-thread", 50.0), cause_of("narrow-accesses", 40.0)
+    other = cause_of(between, 45.0 if between == "barriers" else 27.0)
     expected = [step, several, other] if is_first else [several, other, step]
     assert in_order([several, other, step]) == expected
 
 
 @pytest.mark.parametrize(("fact", "remain"), [("rows alike", 2), ("", 3)])
 def test_what_two_causes_state_alike_is_told_by_the_first_of_them(fact, remain):
-    causes = [cause("redundant-instructions", 40.0), cause("barriers", 30.0), cause("grid-too-small", 20.0)]
+    causes = [cause_of("redundant-instructions", 40.0), cause_of("barriers", 30.0), cause_of("grid-too-small", 20.0)]  # fmt: skip
     best = {one.cause: Candidate(one.cause, "", "", fact=fact) for one in causes}
     best["barriers"] = Candidate("barriers", "", "", fact="another")
     told = list(find._tell_once(causes, best))  # private: it takes candidates that are made by hand
@@ -192,7 +181,7 @@ def test_what_two_causes_state_alike_is_told_by_the_first_of_them(fact, remain):
 
 
 def test_a_ceiling_comes_before_all_causes():
-    ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-loads", 5.0)
+    ceiling, fault = cause_of("at-memory-bandwidth", 0.0), cause_of("uncoalesced-loads", 5.0)
     assert in_order([fault, ceiling]) == [ceiling, fault]
 
 
@@ -203,10 +192,8 @@ def test_a_ceiling_comes_before_all_causes():
         (10.0, ["uneven-last-wave", "at-fma-rate", "bank-conflicts"]),
     ],
 )
-def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_the_full_ones(
-    saves, expected
-):
-    causes = [cause("bank-conflicts", 5.95), cause("at-fma-rate", 0.0), cause("uneven-last-wave", saves)]
+def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of_full_ones(saves, expected):
+    causes = [cause_of("bank-conflicts", 5.95), cause_of("at-fma-rate", 0.0), cause_of("uneven-last-wave", saves)]  # fmt: skip
     assert names(in_order(causes)) == expected
     first = "uneven-last-wave" if 0.6 * saves > 5.95 else "bank-conflicts"
     assert names(in_order(causes[::2]))[0] == first  # without a ceiling, the last round is a general cause
@@ -240,10 +227,7 @@ def test_a_pipe_is_at_its_rate_if_it_is_while_rounds_are_full(busy, occupancy, f
     ("reason", "found"),
     [
         ("no_instruction", ["instruction-cache-misses"]),  # nobody waits for the pipe meanwhile
-        (
-            "wait",
-            ["at-alu-rate"],
-        ),  # for a result, and then for the pipe
+        ("wait", ["at-alu-rate"]),  # for a result, and then for the pipe
     ],
 )
 def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
@@ -255,25 +239,22 @@ def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
 
 
 def test_the_documentation_names_the_general_causes():
-    (said,) = [
-        line
-        for line in DOCUMENTATION.read_text().splitlines()
-        if "General causes are true of most kernels" in line
-    ]
+    lines = DOCUMENTATION.read_text().splitlines()
+    (said,) = [line for line in lines if "General causes are true of most kernels" in line]
     assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL
 
 
 @pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (34.6, True), (34.4, False)])
 def test_the_answer_says_why_a_cause_that_saves_clearly_less_stands_first(waiting, is_said):
     """Where it saves less by under 5 points, the two are alike within the error of an estimate."""
-    causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
+    causes = in_order([cause_of("dependent-chain", waiting), cause_of("bank-conflicts", 30.0)])
     said = SAID.format("bank-conflicts", "dependent-chain") + OF_MOST
     assert (said in str(cause_blocks(causes, []))) == is_said
 
 
 def test_what_a_first_step_passes_on_its_way_is_explained_by_where_it_goes():
-    work = cause("too-little-work-a-thread", 50.0)
-    passed, step = cause("dependent-chain", 48.0), cause("loads-not-overlapped", 42.0)
+    work = cause_of("too-little-work-a-thread", 50.0)
+    passed, step = cause_of("dependent-chain", 48.0), cause_of("loads-not-overlapped", 42.0)
     causes = in_order([work, passed, step])
     assert causes == [step, work, passed]
     assert why_not_by_saving(causes) == [
@@ -285,8 +266,8 @@ def test_what_a_first_step_passes_on_its_way_is_explained_by_where_it_goes():
 
 def test_a_ceiling_that_stands_first_needs_no_reason():
     """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing. The first below needs one."""
-    ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
-    waiting = cause("dependent-chain", 15.0)
+    ceiling, fault = cause_of("at-memory-bandwidth", 0.0), cause_of("uncoalesced-stores", 10.0)
+    waiting = cause_of("dependent-chain", 15.0)
     assert ceiling.is_ceiling
     assert why_not_by_saving([ceiling]) == why_not_by_saving([ceiling, fault]) == []
     assert why_not_by_saving([ceiling, fault, waiting]) == [SAID.format(fault.cause, waiting.cause) + OF_MOST]
@@ -294,18 +275,21 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
 
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     """What another stands behind needs no reason: only the first is advised."""
-    faults = [cause("bank-conflicts", 20.0), cause("type-conversions", 19.0), cause("loop-overhead", 8.0)]
+    faults = [cause_of("bank-conflicts", 20.0), cause_of("type-conversions", 19.0), cause_of("loop-overhead", 8.0)]  # fmt: skip
     causes = in_order(
-        [*faults, cause("barriers", 27.0), cause("grid-too-small", 25.0), cause("dependent-chain", 24.0)]
+        [
+            *faults,
+            cause_of("barriers", 27.0),
+            cause_of("grid-too-small", 25.0),
+            cause_of("dependent-chain", 24.0),
+        ]
     )
     said = str(cause_blocks(causes, [], full=False))
     assert SAID.format("bank-conflicts", "barriers and grid-too-small") + OF_MOST in said
 
 
 @pytest.mark.parametrize(("contended", "saves", "most"), [(True, 0.25, 0.25), (False, 0.6, 1.0)])
-def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_one_after_the_other(
-    contended, saves, most
-):
+def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_in_turn(contended, saves, most):
     """Warps wait for the atomic for three quarters of their time, and SMs are at work for 40 % of it on average."""
     facts = {0: {"waits": {"long_scoreboard": 75}, "acting": 32.0}, 2: {"waits": {"wait": 25}}}
     evidence = evidence_of(

@@ -1,10 +1,9 @@
 """A cause names a line of the user's code, even if its instruction is compiled from a header or from a function of Triton."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of
 
 import profiler
 from profiler.analyse.causes.places import find_places, find_signature
@@ -18,7 +17,7 @@ def place_of(*lines, last_file=HEADER):
     """The place of the last instruction, which a library holds, while the others are the user's."""
     evidence = evidence_of(*lines)
     last = evidence.sites[-1]
-    last.instruction = replace(last.instruction, file=last_file)
+    change_instruction(last, file=last_file)
     (place,) = find_places(evidence, {last: 1.0})
     return place.file, place.line
 
@@ -38,12 +37,10 @@ def test_code_of_a_header_is_placed_where_its_operands_come_from():
         ("made.cu", [CalledAt("helper.cuh", 9), CalledAt("made.cu", 2)], ("made.cu", 2), None),  # a lambda
     ],
 )
-def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function_of_the_user(
-    file, calls, place, called
-):
+def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function(file, calls, place, called):
     evidence = evidence_of("FADD R4, R6, R7", "FMUL R5, R4, R4")
     last = evidence.sites[-1]
-    last.instruction = replace(last.instruction, file=file)
+    change_instruction(last, file=file)
     last.inlined_at = inlined_text(calls)
     (found,) = find_places(evidence, {last: 1.0})
     assert ((found.file, found.line), found.inlined_at) == (place, called)
@@ -120,7 +117,7 @@ def test_a_barrier_of_a_function_of_triton_stands_at_the_line_close_by_that_call
     lines = ("FADD R4, R6, R7", "IADD3 R9, R9, 0x1, RZ", BARRIER, "FMUL R5, R4, R4")
     evidence = evidence_of(*lines, file="made.py")
     barrier = evidence.sites[2]
-    barrier.instruction = replace(barrier.instruction, file="/site-packages/triton/language/standard.py")
+    change_instruction(barrier, file="/site-packages/triton/language/standard.py")
     for site, text in zip((evidence.sites[0], evidence.sites[1], evidence.sites[3]), texts, strict=True):
         site.text = text
     (place,) = find_places(evidence, {barrier: 1.0})
@@ -131,7 +128,7 @@ def test_a_line_of_cpp_that_calls_its_own_function_of_that_name_attracts_nothing
     evidence = evidence_of("FADD R4, R6, R7", "IADD3 R9, R9, 0x1, RZ", BARRIER)
     evidence.sites[0].text = "float total = block.sum(mine);"
     barrier = evidence.sites[-1]
-    barrier.instruction = replace(barrier.instruction, file=HEADER)
+    change_instruction(barrier, file=HEADER)
     (place,) = find_places(evidence, {barrier: 1.0})
     assert place.line == 2
 
@@ -140,7 +137,7 @@ def test_code_far_away_is_not_what_calls():
     evidence = evidence_of("FADD R4, R6, R7", *["FMUL R8, R8, R9"] * 40, BARRIER, file="made.py")
     evidence.sites[0].text = "m = tl.max(v, axis=0)"
     barrier = evidence.sites[-1]
-    barrier.instruction = replace(barrier.instruction, file="/site-packages/triton/language/standard.py")
+    change_instruction(barrier, file="/site-packages/triton/language/standard.py")
     (place,) = find_places(evidence, {barrier: 1.0})
     assert place.line == 41
 
@@ -183,6 +180,6 @@ def test_a_function_of_the_compiler_is_placed_at_its_calls_and_one_of_the_user_a
     evidence = evidence_of(call, "FADD R4, R6, R7", (call, 300.0), "EXIT", "NOP", "DMUL R8, R8, R8", "RET.REL.NODEC R4 0x0")  # fmt: skip
     end, function = evidence.sites[3], evidence.sites[5:]
     for site in function:
-        site.instruction = replace(site.instruction, line=line or end.instruction.line)
+        change_instruction(site, line=line or end.instruction.line)
     found = find_places(evidence, {function[0]: 400.0})
     assert [(one.line, one.share_pct) for one in found] == places

@@ -6,7 +6,6 @@ from hypothesis import given, strategies as st
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
 from profiler.analyse.causes.evidence.time_model import TimeModel
@@ -14,6 +13,7 @@ from profiler.analyse.causes.find import find_candidates, look_at
 from profiler.analyse.causes.headline import next_text
 from profiler.analyse.causes.together import combine, find_hidden, saved_together
 from profiler.analyse.recording.profile import profile_kernel
+from tests.made_causes import cause_of
 
 UNITS = ("l1", "fp64")
 fractions = st.floats(0, 1)
@@ -25,11 +25,6 @@ def candidate(effect=None, saves=None):
 
 def saved_by(model, *candidates):
     return {one: model.saved(one.effect) if one.saves is None else one.saves for one in candidates}
-
-
-def cause(name, expected, together=None, line=None):
-    where = [CodePlace("LDG", 16, 100.0, "kernel.cu", line)] if line else []
-    return Cause(name, "Why.", "Change it.", Savings(expected, 90.0, None, together), where, {}, "line" if line else "kernel")  # fmt: skip
 
 
 def test_of_two_units_that_are_both_busy_each_hides_what_the_other_costs():
@@ -151,11 +146,9 @@ def test_a_kernel_whose_two_causes_hide_each_other_says_so():
 
 
 @pytest.mark.parametrize(("together", "is_said"), [(51.1, False), (51.3, True)])
-def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_one_after_the_other(
-    together, is_said
-):
+def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_in_turn(together, is_said):
     """30 % of the 84 % that are left after 16 % leave 58.8 %: one after the other, 41.2 %."""
-    causes = [cause("bank-conflicts", 16.0), cause("fp64-arithmetic", 30.0, together, line=7)]
+    causes = [cause_of("bank-conflicts", 16.0), cause_of("fp64-arithmetic", 30.0, together=together, line=7)]
     said = "With fp64-arithmetic at kernel.cu:7 removed as well, likely to save 51 %: they hide each other."
     assert (said in next_text(causes)) == is_said
 
@@ -168,8 +161,8 @@ def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_o
     ],
 )
 def test_where_more_than_two_hide_each_other_the_next_step_names_few_and_counts_many(others, said):
-    causes = [cause("bank-conflicts", 5.0), *(cause(name, 5.0, 11.0) for name in others[:-1])]
-    causes.append(cause(others[-1], 5.0, 60.0))
+    causes = [cause_of("bank-conflicts", 5.0), *(cause_of(name, 5.0, together=11.0) for name in others[:-1])]
+    causes.append(cause_of(others[-1], 5.0, together=60.0))
     assert f"With {said} removed as well, likely to save 60 %" in next_text(causes)
 
 
@@ -245,16 +238,10 @@ def test_only_what_is_named_takes_from_what_another_change_would_add(second, hid
         (("redundant-instructions", "too-little-work-a-thread"), (0, 1, 2), True),
         (("narrow-accesses", "uncoalesced-loads"), (0, 1, 2), True),
         (("redundant-instructions", "too-little-work-a-thread"), (0, 3, 4, 5), False),  # half of two others
-        (
-            ("redundant-instructions", "special-functions"),
-            (0, 1, 2),
-            False,
-        ),  # which can be computed faster, too
+        (("redundant-instructions", "special-functions"), (0, 1, 2), False),  # which can be computed faster, too
     ],
-)
-def test_two_causes_that_ask_for_one_change_of_the_same_instructions_save_what_the_larger_does(
-    names, places, is_one
-):
+)  # fmt: skip
+def test_two_causes_that_ask_for_one_change_of_the_same_code_save_what_the_larger_does(names, places, is_one):
     sites = evidence_of(*["FADD R5, R5, R4"] * 6).sites
     model = TimeModel({"issue": 0.9}, {UNNAMED: 1.0})
     small, large = (

@@ -15,11 +15,11 @@ import pytest
 import track_record
 from pairs import read_pairs
 
-from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 from profiler.store.runs.run_store import Run, RunStore
+from tests.made_causes import cause_of
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "causes"
@@ -159,12 +159,7 @@ def test_what_a_pair_of_a_kernel_removes_is_said_by_its_list_also_of_one_that_it
         {"before": "a", "after": "c", "causes": ["bank-conflicts"]},
         {"before": "x", "after": "y", "causes": ["idle-lanes"]},
     ]
-    one = {
-        "before": "a-again",
-        "after": "new",
-        "causes": ["too-little-reuse"],
-        "instead": ["c-again", "b-again"],
-    }
+    one = {"before": "a-again", "after": "new", "causes": ["too-little-reuse"], "instead": ["c-again", "b-again"]}  # fmt: skip
     assert [found["causes"][0] for found in track_record.removals_of(one, pairs)] == ["too-little-reuse", "bank-conflicts", "barriers"]  # fmt: skip
     other = {"before": "d", "after": "new", "causes": ["too-little-reuse"], "instead": ["e"], "like": ["x"]}
     assert [found["causes"][0] for found in track_record.removals_of(other, pairs)] == ["too-little-reuse", "idle-lanes"]  # fmt: skip
@@ -182,12 +177,9 @@ def removed_alone(first, **saved):
         (43.0, "first in 1 of 1 kernels, or within 3 points of what does. "),
         (53.0, "first in 1 of 1 kernels, or within 3 points of what does. "),
         (53.4, "first in 1 of 1 kernels, or within 3 points of what does. "),
-        (
-            54.1,
-            "first in 0 of 1 kernels, or within 3 points of what does; where not, it is up to 4 points behind. ",
-        ),
+        (54.1, "first in 0 of 1 kernels, or within 3 points of what does; where not, it is up to 4 points behind. "),
     ],
-)
+)  # fmt: skip
 def test_the_largest_saving_stands_first_or_is_behind(barriers, said):
     table = cause_record.alone_table([removed_alone("spills", spills=50.4, barriers=barriers, chains=3.0)])
     assert said in table
@@ -210,7 +202,7 @@ def test_every_failure_is_explained_and_nothing_else_is():
 
 def test_a_cause_that_remains_is_no_mistake_and_no_hit():
     pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"], "also": ["bank-conflicts"]}
-    causes = [_cause("bank-conflicts", 50.0), _cause("barriers", 10.0)]
+    causes = [cause_of("bank-conflicts", 50.0), cause_of("barriers", 10.0)]
     judged = track_record.judge(pair, causes, saved=20.0)
     assert (judged["first_is"], judged["rank"]) == ("left", 2)
     assert track_record.judge(pair | {"also": []}, causes, saved=20.0)["first_is"] == "wrong"
@@ -220,13 +212,7 @@ def test_a_cause_that_remains_is_no_mistake_and_no_hit():
 @pytest.mark.parametrize(("saved", "broken"), [(63.0, False), (63.1, True)])
 def test_a_bound_is_broken_by_more_than_three_points(saved, broken):
     pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"]}
-    assert track_record.judge(pair, [_cause("barriers", 10.0, 60.0)], saved)["broken"] == broken
-
-
-def _cause(name, expected, at_most=99.0):
-    from profiler.analyse.causes.cause import Savings
-
-    return Cause(name, "", "", Savings(expected, at_most), [], {})
+    assert track_record.judge(pair, [cause_of("barriers", 10.0, 60.0)], saved)["broken"] == broken
 
 
 # The list of pairs
@@ -274,11 +260,7 @@ def test_a_pair_that_waits_to_be_recorded_has_no_recording():
 def renamed(run):
     """Returns the run with other names for its kernel and files, and other text for its source."""
     tables = {name: run.table(name) for name in run.manifest.tables}
-    columns = {
-        "launches": ("function", "kernel", "mangled"),
-        "instructions": ("file", "source"),
-        "rules": ("file",),
-    }
+    columns = {"launches": ("function", "kernel", "mangled"), "instructions": ("file", "source"), "rules": ("file",)}  # fmt: skip
     for table, names in columns.items():
         for name in names:
             at = tables[table].schema.get_field_index(name)

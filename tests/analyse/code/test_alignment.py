@@ -125,10 +125,7 @@ def test_blocks_hold_everything_that_was_executed_once_and_in_order(lines, rando
 def test_the_block_that_multiplies_stands_beside_the_one_that_multiplies():
     load, multiply = ["LDG.E R0, [R2]", "BAR.SYNC 0x0"], ["FFMA R6, R4, R5, R6"] * 9 + ["BAR.SYNC 0x0"]
     pairs = align_blocks(blocks_of(listing(*load, *multiply)), blocks_of(listing(*multiply)))
-    assert [(one and len(one), other and len(other)) for one, other in pairs] == [
-        (2, None),
-        (10, 10),
-    ]
+    assert [(one and len(one), other and len(other)) for one, other in pairs] == [(2, None), (10, 10)]
 
 
 # Counts
@@ -136,12 +133,7 @@ def test_the_block_that_multiplies_stands_beside_the_one_that_multiplies():
 
 def test_the_same_opcode_stands_beside_itself_and_a_wider_one_beside_its_family():
     pairs = align_counts(counts(LDG_E=16, LDS=8, LDS_128=2, FFMA=64), counts(LDG_E_128=4, LDS_128=4, FFMA=64))
-    assert texts(pairs) == [
-        ("LDG.E", "LDG.E.128"),
-        ("LDS", None),
-        ("LDS.128", "LDS.128"),
-        ("FFMA", "FFMA"),
-    ]
+    assert texts(pairs) == [("LDG.E", "LDG.E.128"), ("LDS", None), ("LDS.128", "LDS.128"), ("FFMA", "FFMA")]
 
 
 def test_another_route_to_the_same_end_counts_as_one_family():

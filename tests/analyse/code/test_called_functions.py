@@ -18,12 +18,7 @@ LOOP_THAT_IS_CALLED = (
     (8, "RET.REL.NODEC R16, 0x0"),
     (0, "BRA 0x70"),
 )
-LOOP_OF_ITS_OWN = (
-    (8, "MOV R0, RZ"),
-    *[(2400, "FFMA R1, R1, R2, R3")] * 3,
-    (2400, "@P0 BRA 0x10"),
-    (8, "EXIT"),
-)
+LOOP_OF_ITS_OWN = ((8, "MOV R0, RZ"), *[(2400, "FFMA R1, R1, R2, R3")] * 3, (2400, "@P0 BRA 0x10"), (8, "EXIT"))  # fmt: skip
 
 
 def test_the_function_that_holds_the_hot_loop_is_not_named_beside_it():

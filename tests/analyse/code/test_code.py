@@ -51,8 +51,7 @@ def test_executions_are_the_mean_of_the_launches(make_run):
 
 def test_the_code_of_most_launches_stands_for_the_kernel(make_run):
     once, twice = [("FADD", 1000)], [("FFMA", 10)]
-    run = make_run(*({"kernel": "k", "instructions": one} for one in (once, twice, twice)))
-    code = read_code(run, "k")
+    code = read_code(make_run(*({"kernel": "k", "instructions": one} for one in (once, twice, twice))), "k")
     assert [one.opcode for one in code.instructions] == ["FFMA"]
     assert (code.launches, code.like) == (3, 2)
 
@@ -95,9 +94,7 @@ def test_samples_behind_an_exit_are_those_of_the_exit(store):
         ("STG.E [R2.64], R4", "drain", 0, 10),
     ],
 )
-def test_who_drains_behind_an_exit_is_in_no_function_that_begins_there(
-    make_run, before, stall, at_exit, behind
-):
+def test_who_drains_behind_an_exit_is_in_no_function_that_is_next(make_run, before, stall, at_exit, behind):
     lines = [("CALL.REL.NOINC 0x20", 8), (before, 8), ("FMUL R0, R0, R3", 1), ("RET.REL.NODEC R20, 0x0", 1)]
     lines = [(text, count, "made.cu", 1, 0) for text, count in lines]
     sampled = {2: {"samples": 10, "stalls": [(stall, 9), ("math_pipe_throttle", 1)]}}

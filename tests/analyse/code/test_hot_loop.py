@@ -8,7 +8,6 @@ import pytest
 from profiler.analyse.code.code import Code, Instruction, read_code
 from profiler.analyse.code.hot_loop import derive_loop_sheet
 from profiler.analyse.code.regions import find_region, read_counted_code
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import MetricsMissing
 from profiler.store.tables.instruction_text import opcode_of
 from tests.profiles import profile_of
@@ -191,8 +190,7 @@ def test_the_operands_are_named_and_their_loads_counted(store):
 @both
 def test_the_source_agrees_about_which_operand_is_which(store, name):
     """The report imported its source, in which the tiles are called As and Bs."""
-    run = store.find(name, "gemm")
-    rows = run.to_pandas("instructions")
+    rows = store.find(name, "gemm").to_pandas("instructions")
     text = {f"sgemm.cu:{row.line}": row.source for row in rows.itertuples()}
     found = sheet_of(store, name).operands
     assert found
@@ -227,24 +225,14 @@ def test_a_column_of_eight_makes_0_9_fmas_for_each_element_though_2_7_for_each_l
 
 
 def test_a_block_that_some_iterations_skip_counts_by_how_often_it_ran(store):
-    lines = [
-        (100, "@P0 BRA 0x20"),
-        (50, "LDG.E R0, [R2]"),
-        (100, "FFMA R1, R2, R3, R1"),
-        (100, "@P1 BRA 0x0"),
-    ]
+    lines = [(100, "@P0 BRA 0x20"), (50, "LDG.E R0, [R2]"), (100, "FFMA R1, R2, R3, R1"), (100, "@P1 BRA 0x0")]  # fmt: skip
     sheet = sheet_of_code(store, *lines)
     assert {one.opcode: one.count for one in sheet.opcodes} == {"BRA": 2, "LDG.E": 0.5, "FFMA": 1}
     assert sheet.instructions == 3.5
 
 
 def test_loads_that_never_act_are_shown_as_such_and_load_nothing(store):
-    lines = [
-        (10, "LDS.128 R4, [R2]"),
-        (10, "@!PT LDS RZ, [RZ]"),
-        (10, "FFMA R0, R4, R5, R0"),
-        (10, "@P0 BRA 0x0"),
-    ]
+    lines = [(10, "LDS.128 R4, [R2]"), (10, "@!PT LDS RZ, [RZ]"), (10, "FFMA R0, R4, R5, R0"), (10, "@P0 BRA 0x0")]  # fmt: skip
     sheet = sheet_of_code(store, *lines)
     assert [one.opcode for one in sheet.opcodes] == ["LDS.128", "@!PT LDS", "FFMA", "BRA"]
     assert (sheet.shared.loads, sheet.shared.words) == (1, 4)
@@ -357,9 +345,9 @@ def test_a_recording_without_counts_is_weighted_by_its_structure(store, name, ke
     assert "of the function" in whole.cautions[0]
 
 
-def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(make_run):
+def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(make_profile):
     with pytest.raises(MetricsMissing, match="no machine code"):
-        read_counted_code(profile_kernel(make_run({"kernel": "k"}), "k"))
+        read_counted_code(make_profile({}))
 
 
 def test_the_function_with_the_most_work_is_shown():

@@ -52,13 +52,7 @@ def test_a_move_hands_on_what_was_loaded_or_computed():
 
 
 def test_a_chain_of_the_librarys_own_code_leads_back_to_the_authors_value():
-    texts = (
-        "LDG.E.64 R10, [R2.64]",
-        "FADD R1, R1, R1",
-        "ULDC.64 UR4, c[0x3][0x40]",
-        "DADD R6, R10, R10",
-        PRODUCT,
-    )
+    texts = ("LDG.E.64 R10, [R2.64]", "FADD R1, R1, R1", "ULDC.64 UR4, c[0x3][0x40]", "DADD R6, R10, R10", PRODUCT)  # fmt: skip
     assert author_of_last(*texts, headers=2) == 0
 
 
@@ -137,11 +131,7 @@ INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the eleme
 @pytest.mark.parametrize(
     ("line", "text", "stands_at"),
     [
-        (
-            INDEX,
-            "STG.E.U8 [R4.64], R3",
-            2,
-        ),  # of the loop that the compiler makes of a memcpy, which is on line 2
+        (INDEX, "STG.E.U8 [R4.64], R3", 2),  # of the loop that the compiler makes of a memcpy, which is on line 2
         (INDEX, "STL.U8 [R1+0x4], RZ", 2),
         (INDEX, "IADD3 R6, R6, 0x1, RZ", 1),  # an index is computed there, as far as this shows
         ("  int const i = blockIdx.x * size[0] + threadIdx.x;", "STG.E.U8 [R4.64], R3", 1),
@@ -149,7 +139,7 @@ INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the eleme
         ("  int i = next(threadIdx.x);", "LDG.E R4, [R2.64]", 1),
         ("  total += threadIdx.x;", "ATOMG.E.ADD R4, [R2.64], R5", 1),  # a reference may be to memory
     ],
-)
+)  # fmt: skip
 def test_a_line_that_computes_an_index_alone_is_not_where_memory_is_accessed(line, text, stands_at):
     code = [
         Written("S2R R0, SR_TID.X", "mine.cu", line, 1),

@@ -4,17 +4,11 @@ import msgspec
 import pytest
 
 from profiler.analyse.code.hot_loop import derive_loop_sheet
-from profiler.analyse.code.machine_code import (
-    compare_hot_loops,
-    list_changes,
-    loads_text,
-    view_machine_code,
-)
+from profiler.analyse.code.machine_code import compare_hot_loops, list_changes, loads_text, view_machine_code
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import LoopInstruction
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.code import figures, scope_text
 from tests.profiles import profile_of, profiles_in
 
@@ -171,12 +165,10 @@ def test_loads_that_feed_more_multiplications_are_shown_with_them(recorded):
 @pytest.mark.parametrize(
     ("executed", "said", "unit"), [(100, "called 100 times", "call"), (8, "8 warps", "warp")]
 )
-def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_run, executed, said, unit):
+def test_a_function_that_ran_more_often_than_there_are_warps_was_called(make_profile, executed, said, unit):
     """Such a function was not inlined. Its count is no number of warps."""
-    shape = {"grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 64, "block_y": 1, "block_z": 1}
     code = [("FADD", executed), ("RET.REL.NODEC", executed)]
-    run = make_run({"kernel": "k", "shape": shape, "instructions": code})
-    view = view_machine_code([profile_kernel(run, "k")])
+    view = view_machine_code([make_profile({"grid": 4, "block": 64, "instructions": code})])
     assert view.finding.per == unit
     assert said in scope_text(view.finding.kernels[0])
     assert (f"instructions per {unit}", [2.0]) in figures(view.finding)

@@ -160,13 +160,7 @@ def test_the_largest_change_leads_and_what_one_side_lacks_counts_as_zero():
 
 def test_what_took_the_place_of_an_instruction_stands_behind_it_however_few_suffice():
     before = {"LEA": 900.0, "HGMMA.64x64x16.F32": 400.0, "LDG.E.128": 300.0, "IMAD": 200.0, "FADD": 90.0}
-    after = {
-        "LEA": 100.0,
-        "HGMMA.64x256x16.F32": 100.0,
-        "LDGSTS.E.BYPASS.128": 40.0,
-        "SEL": 350.0,
-        "IMAD.X": 5.0,
-    }
+    after = {"LEA": 100.0, "HGMMA.64x256x16.F32": 100.0, "LDGSTS.E.BYPASS.128": 40.0, "SEL": 350.0, "IMAD.X": 5.0}  # fmt: skip
     assert [one.opcode for one in compare_opcodes(before, after)] == [
         "LEA",
         "HGMMA.64x64x16.F32",
@@ -184,11 +178,7 @@ def test_forms_that_both_sides_have_stay_in_the_order_of_their_changes():
     before = {"LDS": 800.0, "FADD": 600.0, "LDS.128": 100.0}
     assert [
         one.opcode for one in compare_opcodes(before, {"LDS": 100.0, "LDS.128": 200.0, "FADD": 200.0})
-    ] == [
-        "LDS",
-        "FADD",
-        "LDS.128",
-    ]
+    ] == ["LDS", "FADD", "LDS.128"]
 
 
 def executed(run, opcode):

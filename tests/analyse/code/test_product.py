@@ -60,9 +60,7 @@ shapes = st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4, 8]))
 
 
 @given(shapes, st.integers(1, 6), st.sampled_from([1, 2, 4]), st.sampled_from([1, 2, 4]), st.randoms())
-def test_a_tile_is_found_whatever_its_shape_its_widths_and_the_order_of_its_instructions(
-    shape, steps, wide_a, wide_b, random
-):
+def test_a_tile_is_found_whatever_its_shape_its_widths_and_its_order(shape, steps, wide_a, wide_b, random):
     rows, columns = shape
     wide = (min(wide_a, rows), min(wide_b, columns))
     lines = outer_product(rows, columns, steps, wide, random=random)
@@ -73,8 +71,7 @@ def test_a_tile_is_found_whatever_its_shape_its_widths_and_the_order_of_its_inst
         (Counter({f"LDS{SUFFIX[wide[0]]}": steps * rows // wide[0]}), {A_BASE}),
         (Counter({f"LDS{SUFFIX[wide[1]]}": steps * columns // wide[1]}), {B_BASE}),
     ]
-    found = loads_of(product)
-    assert found in (expected, expected[::-1])
+    assert loads_of(product) in (expected, expected[::-1])
 
 
 def test_one_load_may_serve_several_steps():

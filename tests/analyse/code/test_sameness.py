@@ -91,9 +91,5 @@ def test_an_instruction_more_is_a_change():
 
 def test_functions_are_found_by_name_whatever_their_order():
     found = check_code({"a": LOOP, "b": LOOP[:3]}, {"b": LOOP[:3], "c": LOOP, "a": LOOP})
-    assert [(one.function, one.state) for one in found.functions] == [
-        ("a", "same"),
-        ("b", "same"),
-        ("c", "new"),
-    ]
+    assert [(one.function, one.state) for one in found.functions] == [("a", "same"), ("b", "same"), ("c", "new")]  # fmt: skip
     assert found.changed

@@ -224,12 +224,7 @@ def _assert_mirrored(forth, back):
     if forth is None or back is None:
         assert forth is back
         return
-    assert (back.view, back.why, back.evidence, back.clock) == (
-        forth.view,
-        forth.why,
-        forth.evidence,
-        forth.clock,
-    )
+    assert (back.view, back.why, back.evidence, back.clock) == (forth.view, forth.why, forth.evidence, forth.clock)  # fmt: skip
     assert back.profiled_ratio == pytest.approx(1 / forth.profiled_ratio, rel=1e-12)
     assert back.closure_error_pct == -forth.closure_error_pct
     _assert_parts_mirrored(forth.factors, back.factors)
@@ -239,12 +234,7 @@ def _assert_mirrored(forth, back):
 
 def _assert_parts_mirrored(forth, back):
     for one, other in zip(forth, back, strict=True):
-        assert (other.name, other.before, other.after, other.share) == (
-            one.name,
-            one.after,
-            one.before,
-            one.share,
-        )
+        assert (other.name, other.before, other.after, other.share) == (one.name, one.after, one.before, one.share)  # fmt: skip
         assert other.ratio == pytest.approx(1 / one.ratio, rel=1e-12)
         _assert_parts_mirrored(getattr(one, "factors", []), getattr(other, "factors", []))
 
@@ -346,14 +336,10 @@ def test_cycles_and_duration_are_a_measured_clock_as_well(make_run):
         ({"memory_pct": 80.0}, {"memory_pct": 30.0}, "bytes"),
         ({"memory_pct": 30.0}, {"memory_pct": 80.0}, "cycles"),
         ({"memory_pct": 49.0}, {"memory_pct": 80.0}, "cycles"),
-        (
-            {"memory_pct": 60.0, "tensor_pipe_pct": 70.0},
-            {"memory_pct": 80.0, "tensor_pipe_pct": 70.0},
-            "tensor",
-        ),
+        ({"memory_pct": 60.0, "tensor_pipe_pct": 70.0}, {"memory_pct": 80.0, "tensor_pipe_pct": 70.0}, "tensor"),
         ({"memory_pct": 60.0, "tensor_pipe_pct": 50.0}, {"memory_pct": 30.0}, "bytes"),
     ],
-)
+)  # fmt: skip
 def test_the_limit_of_the_slower_side_decides_which_view_is_shown(attributed, slower, faster, view):
     both = issuing(issue_active_pct=20.0)
     before = {**both, **moving(read=9e8, **slower)}

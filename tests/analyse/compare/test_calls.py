@@ -21,7 +21,7 @@ def cautions(make_run):
         profiles = []
         for number, (fields, kernel) in enumerate(zip(sides, kernels, strict=True)):
             given = {"command_line": fields} if isinstance(fields, str) else fields
-            launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": 100.0 + number}}
+            launch = {"kernel": kernel, "ns": 100.0 + number}
             run = make_run(launch, launch, workload=None)
             manifest = structs.replace(run.manifest, **given)
             profiles.append(profile_kernel(replace(run, manifest=manifest), kernel))

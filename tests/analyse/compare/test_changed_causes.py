@@ -3,22 +3,22 @@
 import pytest
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
+from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.find import find_all
 from profiler.analyse.compare.changed_causes import compare_causes, find_alike
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME, MEASURED_BY
 from profiler.catalog.metrics import BY_NAME as METRICS
 from profiler.present.document import Document, Records
 from profiler.present.documents.parts.causes import changed_cause_blocks
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
 from tests.profiles import profiles_in
 
 
 def diagnosed(named, others=()):
     """A diagnosis that names these causes, and knows what others would save in percent."""
-    causes = [Cause(name, "", "", Savings(saves, saves), [], {}) for name, saves in named.items()]
+    causes = [cause_of(name, saves) for name, saves in named.items()]
     return Diagnosis(causes, [], 100.0, others=dict(others))
 
 
@@ -63,8 +63,7 @@ def test_a_diagnosis_knows_what_the_causes_would_save_that_it_does_not_name(reco
 
 def test_a_smaller_cause_of_both_sides_remains_with_both_figures(recorded):
     sides = profiles_in(recorded, "5", "6")
-    found = compare_profiles(*sides)
-    text = shown(found)
+    text = shown(compare_profiles(*sides))
     assert "register-bank-conflicts at 06_vectorized.cu:67 (before: 3 %)" in text
     assert "new" not in text
 
@@ -78,17 +77,13 @@ def shown(comparison, *, full=False):
 
 
 @pytest.fixture
-def side(make_run):
+def side(make_profile):
     """A kernel that loads so many bits at once, and has so many bank conflicts."""
 
-    def profile(loads, conflicts=None, name="made"):
-        (conflict,) = METRICS["shared_conflicts"].ncu[:1]
-        launch = {
-            "kernel": "k",
-            "metrics": {} if conflicts is None else {conflict: conflicts},
-            "instructions": [(f"LDG.E{'' if loads == 32 else f'.{loads}'}", 100), ("STG.E", 100)],
-        }
-        return profile_kernel(make_run(launch, name=name), "k")
+    def profile(loads, conflicts=None):
+        metrics = {} if conflicts is None else {"shared_conflicts": conflicts}
+        code = [(f"LDG.E{'' if loads == 32 else f'.{loads}'}", 100), ("STG.E", 100)]
+        return make_profile({"metrics": metrics, "instructions": code})
 
     return profile
 
@@ -105,7 +100,7 @@ def side(make_run):
     ],
 )
 def test_two_kernels_have_a_cause_alike_if_what_was_measured_of_it_is_the_same(side, before, after, alike):
-    assert find_alike(side(*before, name="a"), side(*after, name="b")) & set(MEASURED_BY) == alike
+    assert find_alike(side(*before), side(*after)) & set(MEASURED_BY) == alike
 
 
 def test_a_cause_that_both_sides_have_alike_limits_one_of_them_and_neither_came_nor_went():
@@ -122,7 +117,7 @@ def test_a_cause_that_both_sides_have_alike_limits_one_of_them_and_neither_came_
 
 def hiding(duration_ns, idle_lanes, taken):
     """A kernel whose idle lanes would save so much, and take so much of its time behind other work, in percent."""
-    causes = [Cause("idle-lanes", "", "", Savings(idle_lanes, idle_lanes), [], {})] if idle_lanes else []
+    causes = [cause_of("idle-lanes", idle_lanes)] if idle_lanes else []
     return Diagnosis(causes, [], duration_ns, taken={"idle-lanes": taken})
 
 
@@ -193,12 +188,10 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
 
 
 @pytest.mark.parametrize(("waiting", "is_said"), [(20.0, True), (12.0, False)])
-def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded_away(
-    recorded, waiting, is_said
-):
+def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded(recorded, waiting, is_said):
     found = compare_profiles(*profiles_in(recorded, "5", "6"))
     causes = [
-        Cause(name, f"Why {name}.", "Try.", Savings(saves, 100.0), [], {})
+        cause_of(name, saves, why=f"Why {name}.")
         for name, saves in (("bank-conflicts", 15.0), ("dependent-chain", waiting))
     ]
     for full in (False, True):

@@ -8,11 +8,8 @@ import profiler
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.two_gpus import peaks_text
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME
 from profiler.errors import NotComparable
 from profiler.store.runs.manifest import Provenance
-
-CLOCK = BY_NAME["sm_frequency_hz"].ncu[0]
 
 OBSTACLES = [
     ({"gpu": "NVIDIA A100"}, {}, "the GPU differs: NVIDIA H200 against NVIDIA A100"),
@@ -25,18 +22,18 @@ OBSTACLES = [
 
 
 @pytest.fixture
-def pair(make_run):
+def two_processes(make_profile):
+    """A kernel that was launched in two processes."""
+    return lambda launch, **fields: make_profile(*({**launch, "process": one} for one in (0, 1)), **fields)
+
+
+@pytest.fixture
+def pair(two_processes):
     """A profile, and another that differs from it in one condition."""
-
-    def profiles(launch=None, fields=None, launches=2):
-        metrics = {"gpu__time_duration.sum": 100.0}
-        plain = [{"kernel": "k", "process": process, "metrics": metrics} for process in range(launches)]
-        one = make_run(*plain, ladder="made", kernel=1)
-        unlike = [{**here, **(launch or {})} for here in plain]
-        other = make_run(*unlike, ladder="made", kernel=2, **(fields or {}))
-        return profile_kernel(one, "k"), profile_kernel(other, "k")
-
-    return profiles
+    return lambda launch, fields: (
+        two_processes({"ns": 100.0}, ladder="made", kernel=1),
+        two_processes({"ns": 100.0, **launch}, ladder="made", kernel=2, **fields),
+    )
 
 
 @pytest.mark.parametrize(("launch", "fields", "sentence"), OBSTACLES)
@@ -57,13 +54,7 @@ def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, senten
 
 # The second side's grid, block, arithmetic and recorded size; the first has 64 blocks of 256 threads and 100 FFMAs.
 GRIDS = [
-    (
-        (25, 11),
-        (16, 16),
-        0,
-        None,
-        True,
-    ),  # another grid of the same blocks, and nothing shows the size of the problem
+    ((25, 11), (16, 16), 0, None, True),  # other blocks alike, and nothing shows the size of the problem
     ((25, 11), (16, 16), 230, None, True),
     ((25, 11), (16, 16), 104, None, False),  # it computes as much: the tiles changed
     ((4, 4), (32, 32), 0, None, False),  # the same threads in larger blocks
@@ -74,14 +65,12 @@ GRIDS = [
 
 @pytest.mark.parametrize(("grid", "block", "ffmas", "workload", "is_said"), GRIDS)
 def test_another_number_of_threads_may_be_another_problem_unless_its_size_or_arithmetic_is_the_same(
-    make_run, grid, block, ffmas, workload, is_said
+    make_profile, grid, block, ffmas, workload, is_said
 ):
     def profile(grid, block, ffmas):
-        names = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-        shape = dict(zip(names, (*grid, 1, *block, 1), strict=True))
-        launch = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}
-        opcodes = {"opcodes": {"FFMA": ffmas}} if ffmas else {}
-        return profile_kernel(make_run({**launch, **opcodes}, workload=workload), "k")
+        opcodes = {"FFMA": ffmas} if ffmas else {}
+        launch = {"ns": 1.0, "grid": grid, "block": block, "opcodes": opcodes}
+        return make_profile(launch, workload=workload)
 
     found = compare_profiles(profile((8, 8), (16, 16), 100), profile(grid, block, ffmas))
     said = [one for one in found.comparable.warnings if "maybe not the same work" in one]
@@ -96,18 +85,15 @@ def test_another_number_of_threads_may_be_another_problem_unless_its_size_or_ari
     assert [one.shape.grid[:2] for one in (found.before, found.after)] == [(8, 8), grid]
 
 
-def test_the_headline_doubts_kernels_of_other_names_that_may_do_other_work(make_run):
+def test_the_headline_doubts_kernels_of_other_names_that_may_do_other_work(make_profile):
     """Two reports of one folder may be of different kernels that share a word, such as "softmax"."""
 
-    def profile(kernel, blocks):
-        names = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-        shape = dict(zip(names, (blocks, 1, 1, 128, 1, 1), strict=True))
-        launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": 1.0}, "shape": shape}
-        opcodes = {"opcodes": {"FFMA": 100}} if blocks == 64 else {}
-        return profile_kernel(make_run({**launch, **opcodes}, workload=None), kernel)
+    def profile(kernel, blocks, **opcodes):
+        launch = {"kernel": kernel, "ns": 1.0, "grid": blocks, "block": 128, "opcodes": opcodes}
+        return make_profile(launch, workload=None)
 
     for after, is_doubted in (("softmax_drop", True), ("topk_softmax", False)):
-        found = compare_profiles(profile("topk_softmax", 64), profile(after, 8))
+        found = compare_profiles(profile("topk_softmax", 64, FFMA=100), profile(after, 8))
         doubt = "If these are versions of one kernel, topk_softmax and softmax_drop "
         assert found.headline.what.startswith(doubt) == is_doubted
         assert "64 blocks of 128 threads against 8 blocks of 128 threads" in found.comparable.warnings[0]
@@ -134,10 +120,9 @@ def test_two_that_did_not_record_the_same_are_compared_in_what_both_have(pair):
     assert found.speedup.ratio == 1.0
 
 
-def test_different_sections_are_refused_if_a_side_has_no_duration(make_run):
-    launch = {"kernel": "k", "metrics": {"sm__cycles_elapsed.max": 5.0}}
+def test_different_sections_are_refused_if_a_side_has_no_duration(make_profile):
     sections = (["LaunchStats"], ["LaunchStats", "SpeedOfLight"])
-    sides = [profile_kernel(make_run(launch, sections=one), "k") for one in sections]
+    sides = [make_profile({"metrics": {"cycles": 5.0}}, sections=one) for one in sections]
     with pytest.raises(NotComparable) as refused:
         compare_profiles(*sides)
     (said,) = refused.value.details
@@ -170,43 +155,36 @@ def test_a_fact_that_was_not_recorded_gives_a_caution_and_no_refusal(pair, launc
 
 
 def test_recordings_measured_the_same_way_carry_no_warning(pair):
-    assert compare_profiles(*pair()).comparable.warnings == []
+    assert compare_profiles(*pair({}, {})).comparable.warnings == []
 
 
-def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(make_run):
-    launch = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
-    one = make_run(launch, launch, sections=["A", "B"], workload={"m": 1, "n": 2})
-    other = make_run(launch, launch, sections=["B", "A"], workload={"n": 2, "m": 1})
-    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok
+def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(two_processes):
+    one = two_processes({"ns": 1.0}, sections=["A", "B"], workload={"m": 1, "n": 2})
+    other = two_processes({"ns": 1.0}, sections=["B", "A"], workload={"n": 2, "m": 1})
+    assert compare_profiles(one, other).comparable.ok
 
 
 @pytest.mark.parametrize("clocks", [(1.98e9, 1.5e9), (1.5e9, 1.98e9)])
-def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(make_run, clocks):
-    before, after = _at_clocks(make_run, clocks)
+def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(two_processes, clocks):
+    before, after = (two_processes({"metrics": {"sm_frequency_hz": clock}}) for clock in clocks)
     (warning,) = compare_profiles(before, after).comparable.warnings
     assert warning == f"the SM clock of the second is {clocks[1] / clocks[0]:.2f} times that of the first"
     (named,) = compare_profiles(before, replace(after, label="gemm 6")).comparable.warnings
     assert named == f"the SM clock of gemm 6 is {clocks[1] / clocks[0]:.2f} times that of {before.label}"
 
 
-def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(make_run):
+def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(two_processes):
     for clocks in ((1.98e9, 1.90e9), (0.0, 1.98e9)):
-        assert compare_profiles(*_at_clocks(make_run, clocks)).comparable.warnings == []
+        sides = (two_processes({"metrics": {"sm_frequency_hz": clock}}) for clock in clocks)
+        assert compare_profiles(*sides).comparable.warnings == []
 
 
-def _at_clocks(make_run, clocks):
-    for clock in clocks:
-        launches = ({"kernel": "k", "process": process, "metrics": {CLOCK: clock}} for process in range(2))
-        yield profile_kernel(make_run(*launches), "k")
-
-
-def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(make_run):
+def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(two_processes):
     """The warning has the error that verification found for each side, also if only one was verified."""
 
     def computing(name, opcode, error=None):
-        launches = ({"kernel": "k", "process": process, "opcodes": {opcode: 5}} for process in range(2))
         provenance = Provenance(relative_error=error)
-        return replace(profile_kernel(make_run(*launches, name=name, provenance=provenance), "k"), label=name)
+        return two_processes({"opcodes": {opcode: 5}}, name=name, provenance=provenance)
 
     full, half = computing("full", "FFMA", 1.14e-6), computing("half", "HGMMA.64x256x16.F32.BF16", 4.02e-6)
     assert compare_profiles(full, half).comparable.warnings == [
@@ -235,12 +213,9 @@ def test_halves_that_become_floats_first_are_no_other_arithmetic(shipped_runs):
         ("HFMA2.MMA R9, R4, R5, R9", True),
     ],
 )
-def test_constants_that_are_moved_as_halves_are_no_arithmetic(make_run, second, unlike):
-    def computing(name, text):
-        launches = ({"kernel": "k", "process": process, "instructions": [(text, 5)]} for process in range(2))
-        return profile_kernel(make_run(*launches, name=name), "k")
-
-    found = compare_profiles(computing("one", "FADD R1, R2, R3"), computing("other", second))
+def test_constants_that_are_moved_as_halves_are_no_arithmetic(two_processes, second, unlike):
+    sides = (two_processes({"instructions": [(text, 5)]}) for text in ("FADD R1, R2, R3", second))
+    found = compare_profiles(*sides)
     assert any("precision differs" in one for one in found.comparable.warnings) == unlike
 
 
@@ -256,24 +231,25 @@ def cautioned_for_precision(ladder, runs):
         (74.0, "The FMA pipe is 52 % busy on H200 and 74 % on H100, of each GPU's own peak."),
     ],
 )
-def test_both_gpus_shares_of_their_peak_are_said_once_where_they_are_equal(make_run, busy_pct, said):
+def test_both_gpus_shares_of_their_peak_are_said_once_where_they_are_equal(make_profile, busy_pct, said):
     sides = [
-        profile_kernel(
-            make_run({"kernel": "k", "gpu": gpu, "metrics": {BY_NAME["fma_pipe_pct"].ncu[0]: value}}), "k"
-        )
+        make_profile({"gpu": gpu, "metrics": {"fma_pipe_pct": value}})
         for gpu, value in (("NVIDIA H200", 52.0), ("NVIDIA H100", busy_pct))
     ]
     assert peaks_text(*sides) == said
 
 
-def _of_processes(make_run, processes, **fields):
-    launches = ({"kernel": "k", "process": one, "metrics": {CLOCK: 1e9}} for one in processes)
-    return profile_kernel(make_run(*launches, **fields), "k")
+@pytest.fixture
+def of_processes(make_profile):
+    """A kernel that these processes launched."""
+    return lambda processes, **fields: make_profile(
+        *({"process": one, "metrics": {"sm_frequency_hz": 1e9}} for one in processes), **fields
+    )
 
 
-def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_processes_differ(make_run):
+def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_processes_differ(of_processes):
     single, single_again, several, several_again = (
-        _of_processes(make_run, one, name=f"run-{number}", origin="collected")
+        of_processes(one, name=f"run-{number}", origin="collected")
         for number, one in enumerate(([0, 0], [0, 0], [0, 1, 2], [0, 1, 2]))
     )
     sentence = "was profiled in one process; intervals leave out how processes differ"
@@ -283,30 +259,25 @@ def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_proces
     assert compare_profiles(several, single).comparable.warnings == [f"{single.label} {sentence}"]
 
 
-def test_the_report_of_a_program_is_not_said_to_be_of_one_process(make_run):
+def test_the_report_of_a_program_is_not_said_to_be_of_one_process(of_processes):
     """`ncu --target-processes all` writes the launches of several into one."""
-    one, other = (_of_processes(make_run, [0, 0], name=name) for name in ("one", "other"))
+    one, other = (of_processes([0, 0], name=name) for name in ("one", "other"))
     said = "comes from one report, which counts as one process; intervals leave out how processes differ"
     assert compare_profiles(one, other).comparable.warnings == [f"each side {said}"]
 
 
-def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
+def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(of_processes):
     facts = {"timings": [90.0, 91.0]}
-    timed, again = (_of_processes(make_run, [0, 1], name=name, **facts) for name in ("timed", "again"))
+    timed, again = (of_processes([0, 1], name=name, **facts) for name in ("timed", "again"))
     (warning,) = compare_profiles(timed, again).comparable.warnings
     assert warning == "each side was timed in one process; intervals leave out how processes differ"
-    assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
+    assert compare_profiles(timed, of_processes([0, 1])).comparable.warnings == []
 
 
-def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_machine(make_run):
+def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_machine(of_processes):
     noon, later, other_day, unknown = (
-        _of_processes(make_run, [0, 1], recorded=time)
-        for time in (
-            "2026-01-01T12:00:00Z",
-            "2026-01-01T13:30:00Z",
-            "2026-01-04T12:00:00Z",
-            "1970-01-01T00:00:00Z",
-        )
+        of_processes([0, 1], recorded=f"{time}:00Z")
+        for time in ("2026-01-01T12:00", "2026-01-01T13:30", "2026-01-04T12:00", "1970-01-01T00:00")
     )
     sentence = "recorded {} apart; intervals leave out what changed on the machine meanwhile"
     assert compare_profiles(noon, later).comparable.warnings == []
@@ -315,8 +286,6 @@ def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_ma
     assert compare_profiles(other_day, later).comparable.warnings == [sentence.format("3 days")]
 
 
-def test_only_the_gpus_that_ran_the_compared_kernel_count(make_run):
-    here = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
-    elsewhere = {"kernel": "other", "gpu": "NVIDIA A100"}
-    one, other = make_run(here, here, elsewhere), make_run(here, here)
-    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok
+def test_only_the_gpus_that_ran_the_compared_kernel_count(make_profile):
+    here, elsewhere = {"ns": 1.0}, {"kernel": "other", "gpu": "NVIDIA A100"}
+    assert compare_profiles(make_profile(here, here, elsewhere), make_profile(here, here)).comparable.ok

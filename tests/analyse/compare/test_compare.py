@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.catalog.presets import more_launches
@@ -18,21 +17,18 @@ from profiler.present.render.terminal import Window, document_text
 from tests.profiles import profiles_in
 
 OPPOSITE = {"better": "worse", "worse": "better"}
-DURATION, ISSUE, SHARED_LOADS = (
-    BY_NAME[name].ncu[0] for name in ("duration_ns", "issue_active_pct", "shared_load_wavefronts")
-)
+DURATION, ISSUE = (BY_NAME[name].ncu[0] for name in ("duration_ns", "issue_active_pct"))
 
 
 @pytest.fixture(scope="module")
-def profile_of(make_run):
-    """The profile of kernel `k`, one launch per dictionary of metrics, by so many processes in turns."""
+def profile_of(make_profile):
+    """The profile of one launch per dictionary of metrics, by so many processes in turns."""
 
     def profile(*launches, processes=1, **fields):
         made = (
-            {"kernel": "k", "process": number % processes, "metrics": metrics}
-            for number, metrics in enumerate(launches)
+            {"process": number % processes, "metrics": metrics} for number, metrics in enumerate(launches)
         )
-        return profile_kernel(make_run(*made, **fields), "k")
+        return make_profile(*made, **fields)
 
     return profile
 
@@ -152,8 +148,7 @@ def test_repeats_of_one_process_make_no_speedup_surer(profile_of):
 
 
 def test_without_a_duration_there_is_no_speedup(profile_of):
-    comparison = compare_profiles(profile_of({ISSUE: 50.0}), profile_of({ISSUE: 60.0}))
-    assert comparison.speedup is None
+    assert compare_profiles(profile_of({ISSUE: 50.0}), profile_of({ISSUE: 60.0})).speedup is None
 
 
 @pytest.mark.parametrize("strange", [0.0, 1e-300, 1e99, 1e300, math.inf, -math.inf])
@@ -244,8 +239,7 @@ def test_one_kernel_of_a_step_does_not_explain_the_time_of_the_step(profile_of):
 
 
 def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclear_to_a_program(profile_of):
-    comparison = compare_profiles(profile_of({DURATION: 1e5}), profile_of({DURATION: 3e6}))
-    (delta,) = comparison.metrics
+    (delta,) = compare_profiles(profile_of({DURATION: 1e5}), profile_of({DURATION: 3e6})).metrics
     assert (delta.verdict, delta.reason) == ("unclear", "beyond_launches")
     assert metric_row(delta).values[-2:] == ("likely worse", "no interval, but more than launches differ")
     assert metric_row(delta, says_too_few=False).values[-2:] == ("likely worse", "")
@@ -255,14 +249,14 @@ def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclea
 
 @pytest.mark.parametrize(("before", "said"), [(1e5, "likely worse"), (0.0, "likely changed")])
 def test_a_first_use_of_shared_memory_is_not_even_likely_worse(profile_of, before, said):
-    (delta,) = compare_profiles(*(profile_of({SHARED_LOADS: passes}) for passes in (before, 1e6))).metrics
+    (delta,) = compare_profiles(
+        *(profile_of({"shared_load_wavefronts": passes}) for passes in (before, 1e6))
+    ).metrics
     assert metric_row(delta).values[-2] == said
 
 
 @pytest.mark.parametrize(("launches", "times_said"), [(1, 0), (2, 1)])
-def test_of_a_single_launch_the_table_does_not_repeat_the_doubt_of_the_first_screen(
-    profile_of, launches, times_said
-):
+def test_of_a_single_launch_the_table_does_not_repeat_the_doubt(profile_of, launches, times_said):
     """Two equal readings a side are few too, but no caution says that."""
     sides = (profile_of(*[{DURATION: time}] * launches) for time in (1e6, 1.05e6))
     document = comparison_document(compare_profiles(*sides))

@@ -6,7 +6,6 @@ import pytest
 
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.fingerprints import FINGERPRINTS
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from tests.profiles import profiles_in
 
@@ -52,23 +51,16 @@ def test_a_check_whose_metric_is_missing_stays_open_and_nothing_is_confirmed(gem
 
 
 @pytest.fixture
-def sides(make_run):
+def sides(make_profile):
     """Returns two kernels whose shared loads widen, with these values of the four metrics before and after."""
 
     def make(values, launches=5, loads=({"LDS": 400.0}, {"LDS.128": 100.0})):
-        made = []
         for side, opcodes in enumerate(loads):
-            metrics = {BY_NAME[name].ncu[0]: pair[side] for name, pair in values.items()}
-            rows = [
-                {
-                    "kernel": "k",
-                    "metrics": {name: value * (1 + turn / 1e4) for name, value in metrics.items()},
-                    "opcodes": opcodes,
-                }
+            metrics = [
+                {name: pair[side] * (1 + turn / 1e4) for name, pair in values.items()}
                 for turn in range(launches)
             ]
-            made.append(profile_kernel(make_run(*rows), "k"))
-        return made
+            yield make_profile(*({"metrics": one, "opcodes": opcodes} for one in metrics))
 
     return make
 
@@ -78,8 +70,7 @@ ALL_FOUR = {metric: DIRECTIONS[way] for metric, way in FINGERPRINTS[0].expected}
 
 
 def test_a_check_whose_change_is_unclear_stays_open(sides):
-    found = four_way(*sides({"issue_active_pct": (50.0, 60.0)}, launches=1))
-    assert found.checks[0].ok is None
+    assert four_way(*sides({"issue_active_pct": (50.0, 60.0)}, launches=1)).checks[0].ok is None
 
 
 @pytest.mark.parametrize(
@@ -114,8 +105,7 @@ def test_a_change_that_is_certain_and_tiny_confirms_nothing(sides):
     ],
 )
 def test_it_speaks_of_the_step_that_widens_loads_and_of_no_other(recorded, rungs, applies):
-    found = four_way(*profiles_in(recorded, *rungs))
-    assert (found is not None) == applies
+    assert (four_way(*profiles_in(recorded, *rungs)) is not None) == applies
 
 
 def test_every_fingerprint_speaks_of_metrics_in_the_catalogue():

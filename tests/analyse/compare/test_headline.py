@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings
+from profiler.analyse.causes.cause import UNCOUNTED, CodePlace, Diagnosis
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
 from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
@@ -27,9 +27,9 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
 from tests.profiles import profiles_in
 
 TIMES = (4e6, 2e6)
@@ -142,10 +142,7 @@ def test_a_small_change_is_explained_by_factors_that_make_up_much_of_it():
 
 def diagnosed(duration_ns, **saves_pct):
     """A kernel of this duration, with the causes whose removal saves so many percent of it."""
-    causes = [
-        Cause(name.replace("_", "-"), "", "", Savings(expected, expected), [], {})
-        for name, expected in saves_pct.items()
-    ]
+    causes = [cause_of(name.replace("_", "-"), expected) for name, expected in saves_pct.items()]
     return Diagnosis(causes, [], duration_ns)
 
 
@@ -154,23 +151,9 @@ def diagnosed(duration_ns, **saves_pct):
     [
         (diagnosed(100.0, barriers=30), diagnosed(80.0, barriers=10), [("barriers", 30, 10)], []),
         (diagnosed(100.0, barriers=10), diagnosed(120.0, barriers=30), [], [("barriers", 10, 30)]),
-        pytest.param(
-            diagnosed(100.0, barriers=30), diagnosed(100.0, barriers=26), [], [], id="by less than matters"
-        ),
-        pytest.param(
-            diagnosed(300.0, barriers=10),
-            diagnosed(100.0, barriers=28),
-            [],
-            [],
-            id="only the rest got faster",
-        ),
-        pytest.param(
-            diagnosed(100.0, barriers=28),
-            diagnosed(300.0, barriers=10),
-            [],
-            [],
-            id="only the rest got slower",
-        ),
+        (diagnosed(100.0, barriers=30), diagnosed(100.0, barriers=26), [], []),  # by less than matters
+        (diagnosed(300.0, barriers=10), diagnosed(100.0, barriers=28), [], []),  # only the rest got faster
+        (diagnosed(100.0, barriers=28), diagnosed(300.0, barriers=10), [], []),  # only the rest got slower
     ],
 )
 def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(before, after, less, more):
@@ -188,14 +171,14 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
     ],
 )
 def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for_a_slower_one(ratio, said):
-    narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+    narrow = cause_of("narrow-accesses")
     changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
     assert said_of(ratio, changed) == said
 
 
 def ceiling(busy, sees):
     """A kernel at the bandwidth of device memory, of which it uses so much."""
-    cause = Cause("at-memory-bandwidth", "", "", Savings(0.0, 0.0, "dram"), [], {})
+    cause = cause_of("at-memory-bandwidth", 0.0, limited_by="dram")
     return Diagnosis([cause], [], 100.0, sees=sees, busy={"dram": busy})
 
 
@@ -236,7 +219,7 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
 
 
 def causes_named(*names):
-    return [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in names]
+    return [cause_of(name) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -265,24 +248,20 @@ def test_a_ceiling_that_was_left_or_reached_speaks_for_or_against_nothing(ratio,
     assert said_of(ratio, changed) == said
 
 
+CEILING = "at-memory-bandwidth"
+
+
 @pytest.mark.parametrize(
     ("ratio", "gone", "new", "said"),
     [
-        (
-            0.5,
-            ["at-memory-bandwidth", "barriers"],
-            [],
-            "Although it is slower, barriers went away. The kernel is no longer at-memory-bandwidth.",
-        ),
-        (
-            2.0,
-            [],
-            ["at-memory-bandwidth", "barriers"],
-            "Although it is faster, barriers appeared. The kernel is at-memory-bandwidth now.",
-        ),
+        (0.5, [CEILING, "barriers"], [], "Although it is slower, barriers went away. The kernel is no longer at-memory-bandwidth."),
+        (2.0, [], [CEILING, "barriers"], "Although it is faster, barriers appeared. The kernel is at-memory-bandwidth now."),
+        (2.0, [CEILING], ["barriers"], "The kernel is no longer at-memory-bandwidth. It is limited by barriers now."),
+        # The ceiling limits the kernel now, but what came beside it has not gone unseen.
+        (2.0, ["narrow-accesses"], [CEILING, "barriers"], "narrow-accesses went away. The kernel is at-memory-bandwidth now. Against that, barriers appeared."),
     ],
-)
-def test_nothing_is_held_against_a_ceiling(ratio, gone, new, said):
+)  # fmt: skip
+def test_nothing_is_held_against_a_ceiling_and_what_came_or_went_with_it_is_named(ratio, gone, new, said):
     new = causes_named(*new)
     assert said_of(ratio, ChangedCauses(gone=causes_named(*gone), new=new), causes=new) == said
 
@@ -291,21 +270,6 @@ def test_a_kernel_that_left_one_ceiling_for_another_is_explained_by_that_first()
     changed = ChangedCauses(gone=causes_named("at-tensor-rate"), new=causes_named("at-fma-rate", "barriers"))
     assert said_of(0.4, changed, [("instructions", 0.1, 1.0, 1.0, 8.5)]) == (
         "The kernel is at-fma-rate now, no longer at-tensor-rate. barriers appeared. 8.5 times as many instructions run."
-    )
-
-
-def test_a_kernel_that_is_below_its_ceiling_now_is_said_to_be_limited_by_what_comes_first():
-    causes = causes_named("barriers")
-    said = said_of(2.0, ChangedCauses(gone=causes_named("at-memory-bandwidth"), new=causes), causes=causes)
-    assert said == "The kernel is no longer at-memory-bandwidth. It is limited by barriers now."
-
-
-def test_a_cause_that_came_with_a_ceiling_is_said_to_have_come():
-    """The ceiling limits the kernel now, but what came beside it has not gone unseen."""
-    causes = causes_named("at-memory-bandwidth", "barriers")
-    said = said_of(2.0, ChangedCauses(gone=[NARROW], new=causes), causes=causes)
-    assert said == (
-        "narrow-accesses went away. The kernel is at-memory-bandwidth now. Against that, barriers appeared."
     )
 
 
@@ -377,16 +341,11 @@ PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0
         (0.7, 0.0, 3.0, "No cause that prof knows went, came or changed by 5 % of the time."),
         (0.7, 1000.0, 1100.0, "No cause that prof knows went, came or changed by 5 % of the time."),
         (0.7, 1000.0, 2000.0, "Extra passes for bank conflicts rose from 1,000 to 2,000."),
-        (
-            1.4,
-            1000.0,
-            2000.0,
-            "Although it is faster, extra passes for bank conflicts rose from 1,000 to 2,000.",
-        ),
+        (1.4, 1000.0, 2000.0, "Although it is faster, extra passes for bank conflicts rose from 1,000 to 2,000."),
         (0.7, 0.0, 3.5e6, "Extra passes for bank conflicts rose from 0 to 3.500 million."),
         (0.7, 36_750.0, 3.5e6, "Extra passes for bank conflicts rose from 36,750 to 3.500 million."),
     ],
-)
+)  # fmt: skip
 def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio, before, after, said):
     conflicts = MetricDelta(
         "shared_conflicts", "", "wavefront", before, after, after - before, None, "unclear", ""
@@ -394,7 +353,7 @@ def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio,
     assert said_of(ratio, ChangedCauses(), metrics=[PASSES, conflicts]) == said
 
 
-NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+NARROW = cause_of("narrow-accesses")
 CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 
@@ -410,35 +369,33 @@ def test_what_is_a_trifle_beside_the_change_is_not_held_against_it(share, is_sai
     assert ("clock" in said) == is_said
 
 
+@pytest.fixture
+def two_runs(make_profile):
+    """The profiles of `run_0` and `run_1`, whose kernels have these names, times and opcodes."""
+
+    def profiles(kernels, times_ns, opcodes=({}, {}), workload=None):
+        for number, (kernel, ns, executed) in enumerate(zip(kernels, times_ns, opcodes, strict=True)):
+            profile = make_profile({"kernel": kernel, "ns": ns}, name=f"run_{number}", workload=workload)
+            yield replace(profile, opcodes=executed)
+
+    return profiles
+
+
 @pytest.mark.parametrize(
     ("kernels", "opcodes", "workload", "are_different"),
     [
         (("bfs_level", "lab_4k"), ({}, {}), None, True),
-        (
-            ("bfs_level", "lab_4k"),
-            ({}, {}),
-            {"n": 4},
-            False,
-        ),  # the recordings say that they did the same work
+        (("bfs_level", "lab_4k"), ({}, {}), {"n": 4}, False),  # the same work, as recorded
         (("transpose_naive", "transpose_tiled"), ({}, {}), None, False),  # versions share a word
         (("naive", "tiled"), ({"FFMA": 100.0}, {"FFMA": 100.0}), None, False),  # as much arithmetic
         (("naive", "tiled"), ({"FFMA": 100.0}, {"FFMA": 900.0}), None, True),
         (("add<float>", "add<double>"), ({}, {}), None, False),
     ],
 )
-def test_the_first_sentence_says_that_two_kernels_are_different_ones(
-    make_run, kernels, opcodes, workload, are_different
-):
-    sides = []
-    for kernel, executed, took_ns in zip(kernels, opcodes, (1e6, 9e6), strict=True):
-        launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": took_ns}}
-        run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
-        sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
-    said = compare_profiles(*sides).headline
-    different = (
-        "run_0 and run_1 are two different kernels, which take 1.000 ms and 9.000 ms under the profiler."
-    )
-    assert (said.what == different) == are_different
+def test_the_first_sentence_says_if_two_kernels_differ(two_runs, kernels, opcodes, workload, are_different):
+    said = compare_profiles(*two_runs(kernels, (1e6, 9e6), opcodes, workload)).headline
+    different = "run_0 and run_1 are two different kernels, which take 1.000 ms and 9.000 ms"
+    assert said.what.startswith(different) == are_different
     assert (" takes 9.000x as long as " in said.what) != are_different
     assert bool(said.why) != are_different  # neither explains the other
     assert ("`--force`" in said.next) == are_different
@@ -458,13 +415,9 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
 )  # fmt: skip
 @pytest.mark.parametrize(("took_ns", "said"), [(9e6, "run_1 takes 9.000x as long as run_0"), (1e6, "run_0 and run_1 take the same time")])  # fmt: skip
 def test_where_only_a_word_of_their_names_suggests_versions_the_first_sentence_says_if(
-    make_run, kernels, opcodes, workload, condition, took_ns, said
+    two_runs, kernels, opcodes, workload, condition, took_ns, said
 ):
-    sides = []
-    for kernel, executed, one_ns in zip(kernels, opcodes, (1e6, took_ns), strict=True):
-        launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": one_ns}}
-        run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
-        sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
+    sides = list(two_runs(kernels, (1e6, took_ns), opcodes, workload))
     assert compare_profiles(*sides).headline.what.startswith(condition + said)
     assert compare_profiles(*sides, does_same_work=True).headline.what.startswith(said)
 
@@ -499,16 +452,9 @@ def test_a_kernel_is_not_said_to_be_limited_by_a_cause_that_would_save_little(sa
 
 
 @pytest.fixture
-def two_kernels(make_run):
-    """Kernels of different names and different work, by their names."""
-    launches = [
-        {"kernel": name, "metrics": {"gpu__time_duration.sum": took_ns}}
-        for name, took_ns in (("bfs_level", 1e6), ("lab_4k", 9e6))
-    ]
-    return [
-        profile_kernel(make_run(one, name=f"run_of_{one['kernel']}", workload=None), one["kernel"])
-        for one in launches
-    ]
+def two_kernels(two_runs):
+    """Kernels of different names and different work."""
+    return list(two_runs(("bfs_level", "lab_4k"), (1e6, 9e6)))
 
 
 def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_kernels):
@@ -520,8 +466,8 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     assert [one.cause for one in found.causes] == ["narrow-accesses"]
     assert found.causes_gone == found.causes_new == found.causes_undecided == found.causes_unmoved == []
     lines = document_text(comparison_document(found), Window(width=100)).splitlines()
-    assert "run_of_bfs_level    40 %  register-spills" in lines
-    assert "run_of_lab_4k       20 %  narrow-accesses" in lines
+    assert "run_0    40 %  register-spills" in lines
+    assert "run_1    20 %  narrow-accesses" in lines
     assert not [line for line in lines if line.startswith(("gone", "new", "unknown")) or "Try:" in line]
     in_full = document_text(comparison_document(found, full=True), Window(width=100))
     assert "before    40 %  register-spills" in in_full.splitlines()
@@ -529,11 +475,11 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     assert "what causes the time of the first kernel" in in_full
 
 
-def test_a_kernel_of_a_recording_of_several_is_called_alike_above_its_table_and_in_it(two_kernels, make_run):
-    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("bfs_level", "k")]
-    one_of_two = profile_kernel(make_run(*launches, name="two", workload=None), "bfs_level")
+def test_a_kernel_of_several_is_called_alike_above_its_table_and_in_it(two_kernels, make_profile):
+    launches = [{"kernel": name, "ns": 1e6} for name in ("bfs_level", "k")]
+    one_of_two = make_profile(*launches, name="two", workload=None)
     found = compare_profiles(one_of_two, two_kernels[1])
-    called = ("bfs_level of two", "run_of_lab_4k")
+    called = ("bfs_level of two", "run_1")
     assert (found.before.called, found.after.called) == called
     assert found.headline.what.startswith(f"{called[0]} and {called[1]} are two different kernels")
     lines = document_text(comparison_document(found), Window(width=100)).splitlines()
@@ -546,11 +492,7 @@ def test_two_kernels_that_are_known_to_do_the_same_work_explain_each_other(two_k
     found = compare_profiles(
         *two_kernels, diagnose=lambda one: diagnosed(1e6, **causes[one.kernel]), does_same_work=True
     )
-    assert (found.different_kernels, found.causes_before, found.causes_new) == (
-        False,
-        [],
-        ["narrow-accesses"],
-    )
+    assert (found.different_kernels, found.causes_before, found.causes_new) == (False, [], ["narrow-accesses"])  # fmt: skip
     assert "two different kernels" not in found.headline.what
     assert found.headline.why == "narrow-accesses appeared."
 
@@ -572,10 +514,10 @@ def test_code_of_cupy_that_the_first_sentence_names_is_explained(two_kernels):
         ("HFMA2.MMA R9, R4, R5, R9", True),
     ],
 )
-def test_constants_that_are_moved_as_halves_make_no_two_kernels_different(make_run, more, are_different):
+def test_constants_that_are_moved_as_halves_make_no_two_kernels_different(make_profile, more, are_different):
     sums = [("HADD2 R1, R2, R3", 5)]
     sides = [
-        profile_kernel(make_run({"kernel": kernel, "instructions": code}, name=kernel, workload=None), kernel)
+        make_profile({"kernel": kernel, "instructions": code}, workload=None)
         for kernel, code in (("naive", sums), ("tiled", [*sums, (more, 5)]))
     ]
     assert are_different_kernels(*sides) == are_different

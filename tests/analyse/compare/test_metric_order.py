@@ -131,8 +131,7 @@ def test_wider_loads_of_shared_memory_show_the_conflicts_that_they_cost(recorded
 
 
 @pytest.mark.parametrize(
-    ("pair", "is_said"),
-    [(("5", "6"), True), (("13", "14"), True), (("10", "11"), False)],
+    ("pair", "is_said"), [(("5", "6"), True), (("13", "14"), True), (("10", "11"), False)]
 )
 def test_what_the_why_says_of_bank_conflicts_stands_in_the_table(recorded, pair, is_said):
     """Also where it only repeats what is said of stores, or where stores have fewer although all together have more."""

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.findings import Speedup
 from profiler.analyse.ladder.climb import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.ladder import RungFinding
+from tests.made_causes import cause_of
 
 
 def rung(number, ms, before, ratio=None, **fields):
@@ -19,12 +19,7 @@ def rung(number, ms, before, ratio=None, **fields):
     return RungFinding(**(known | fields))
 
 
-SLOW, TILES, WORSE, BEST = (
-    rung(1, 40.0, None),
-    rung(2, 4.0, 1, 10.0),
-    rung(3, 5.0, 2, 0.8),
-    rung(4, 2.0, 3, 2.5),
-)
+SLOW, TILES, WORSE, BEST = (rung(1, 40.0, None), rung(2, 4.0, 1, 10.0), rung(3, 5.0, 2, 0.8), rung(4, 2.0, 3, 2.5))  # fmt: skip
 OTHER = rung(5, 0.5, 4, 4.0, reference="cuBLAS bf16", reference_pct=99.0)
 
 
@@ -57,10 +52,9 @@ def test_a_ladder_whose_rungs_are_compared_in_a_circle_is_followed_once_around()
 
 def test_a_first_rung_that_no_other_passes_is_the_one_to_work_on():
     """A slower variant that came after it would be the wrong one to improve."""
-    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
     nothing = {"reference": "", "reference_pct": None}
     first, slower = rung(1, 4.0, None, **nothing), rung(2, 5.0, 1, 0.8, **nothing)
-    said = headline([first, slower, rung(3, 6.0, 2, 0.83, **nothing)], [cause])
+    said = headline([first, slower, rung(3, 6.0, 2, 0.83, **nothing)], [cause_of()])
     assert said.what == "k1 (rung 1) takes 4.000 ms."
     assert said.why == "No later rung does better."
     assert said.next.startswith("k1 (rung 1), barriers: Wait less.")
@@ -73,9 +67,8 @@ def test_a_ladder_of_one_rung_has_no_headline():
 
 
 def test_the_next_step_is_that_of_the_top_cause_and_names_the_ladder():
-    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
-    said = headline([SLOW, TILES], [cause], ladder="sum")
+    said = headline([SLOW, TILES], [cause_of()], ladder="sum")
     assert said.next == (
-        "k2 (rung 2), barriers: Wait less. Likely to save 20 % of the time, and at most 30 %. "
+        "k2 (rung 2), barriers: Wait less. Likely to save 20 % of the time. "
         "`prof show 2 --ladder sum` shows all about it."
     )

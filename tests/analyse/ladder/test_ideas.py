@@ -7,7 +7,7 @@ import pytest
 from profiler.analyse.ladder.ideas import derive_ideas, find_published_step, judge_story
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import Published
-from profiler.catalog.metrics import BY_NAME
+from tests.profiles import around
 
 
 def published(gpu="NVIDIA A100", **figures):
@@ -40,9 +40,7 @@ def kernels(made_ladder):
         ({"gbytes_per_s": 1420.0, "time_us": 10.0}, {"time_us": 8.0}, 1.25, "time_us"),
     ],
 )
-def test_a_published_step_is_the_ratio_of_the_first_figure_that_both_rungs_have(
-    kernels, before, after, ratio, figure
-):
+def test_a_published_step_is_the_ratio_of_the_first_figure_of_both(kernels, before, after, ratio, figure):
     step = find_published_step(*kernels([published(**before)], [published(**after)]))
     assert step.ratio == pytest.approx(ratio)
     assert (step.figure, step.gpu) == (figure, "NVIDIA A100")
@@ -77,9 +75,7 @@ def test_figures_of_different_gpus_or_of_different_kinds_make_no_step(kernels):
         (None, None, "not published"),
     ],
 )
-def test_a_claim_holds_where_the_step_goes_its_way_and_none_of_a_gain_where_there_is_none(
-    claim, verdict, story
-):
+def test_a_claim_holds_where_the_step_goes_its_way_and_none_of_gain_if_there_is_none(claim, verdict, story):
     assert judge_story(claim, verdict) == story
 
 
@@ -104,11 +100,6 @@ def test_no_ratio_makes_a_claim_hold_that_goes_the_other_way():
 
 
 # From a ladder and its runs
-
-
-def around(middle, count=5):
-    """Readings with a spread of a thousandth."""
-    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
 
 
 @pytest.fixture
@@ -188,8 +179,7 @@ def test_the_profiled_time_of_one_kernel_of_several_is_not_the_time_of_the_step(
 def test_the_reason_is_what_the_counters_read(made, made_ladder):
     for number, executed in ((1, 4e6), (2, 1e6)):
         counters = {"dram_throughput_pct": 92.0, "inst_executed": executed}
-        named = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
-        made.profile(f"made-{number}", *around(1e5), counters=named)
+        made.profile(f"made-{number}", *around(1e5), counters=counters)
     (one,) = derive_ideas(find_climb(made.store, made_ladder)).ideas
     assert one.reason == "at-memory-bandwidth before and after; 4.00x fewer instructions"
 

@@ -12,10 +12,8 @@ from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.metrics import BY_NAME
 from profiler.store.deltas import DELTAS
-
-ISSUE = BY_NAME["issue_active_pct"].ncu[0]
+from tests.profiles import around
 
 
 def climb(ladder, store, workload=None):
@@ -30,11 +28,6 @@ def climb(ladder, store, workload=None):
 
 def rung(finding, number):
     return next(one for one in finding.kernels if one.kernel == number)
-
-
-def around(middle, count=5):
-    """Readings with a spread of a thousandth."""
-    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
 
 
 def following(ladder, before):
@@ -72,7 +65,7 @@ def test_work_is_unknown_where_the_workload_is(made, made_ladder):
 
 
 def test_a_rung_without_a_duration_has_no_time(made, made_ladder, make_run):
-    make_run({"kernel": "k", "metrics": {ISSUE: 5.0}}, name="made-1", root=made.store.root)
+    make_run({"kernel": "k", "metrics": {"issue_active_pct": 5.0}}, name="made-1", root=made.store.root)
     one = rung(climb(made_ladder, made.store)[0], 1)
     assert (one.duration_ns, one.gflops, one.reference_pct) == (None, None, None)
     assert one.metrics == {"issue_active_pct": 5.0}
@@ -99,9 +92,7 @@ def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
 SLOWED = "its percentage is of the library alone, which it slows"
 
 
-def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_the_reference_alone(
-    made, made_ladder
-):
+def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_it_alone(made, made_ladder):
     made.time("made", 0, 100.0, 100.2, processes=2, reference_ns=[100.1, 99.9], reference="the library")
     slower, once = [100.6, 100.8], [100.6, 100.1]
     for number, reference_ns in ((1, slower), (2, once), (3, 98.0)):
@@ -139,9 +130,8 @@ def test_a_kernel_that_mostly_reads_is_not_praised_for_passing_a_copy(
     made, made_ladder, make_run, read, reference_ns, reference, said
 ):
     made.time("made", 1, 100.0, 100.0, reference_ns=reference_ns, reference=reference)
-    counters = {"dram__bytes_read.sum": read, "dram__bytes_write.sum": 1e6}
-    metrics = {"gpu__time_duration.sum": (100.0, "ns"), **counters}
-    make_run({"kernel": "k", "metrics": metrics}, name="made-1", root=made.store.root)
+    counters = {"dram_bytes_read": read, "dram_bytes_written": 1e6}
+    make_run({"ns": 100.0, "metrics": counters}, name="made-1", root=made.store.root)
     one = rung(climb(made_ladder, made.store)[0], 1)
     warning = f"it mostly reads, so it can pass {reference}, which writes half of them"
     assert (warning in one.warnings) == said
@@ -181,8 +171,8 @@ def test_a_reference_numbered_0_is_no_step_of_the_climb(made, made_ladder):
 
 
 def test_a_delta_is_against_the_rung_before_that_has_runs(made, made_ladder):
-    made.profile("made-1", *around(100.0), counters={ISSUE: 40.0})
-    made.profile("made-3", *around(50.0), counters={ISSUE: 60.0})
+    made.profile("made-1", *around(100.0), counters={"issue_active_pct": 40.0})
+    made.profile("made-3", *around(50.0), counters={"issue_active_pct": 60.0})
     finding, _ = climb(made_ladder, made.store)
     one = rung(finding, 3)
     assert one.before == 1
@@ -196,7 +186,7 @@ def test_a_delta_is_against_the_rung_before_that_has_runs(made, made_ladder):
 def test_a_rung_may_follow_another_than_the_one_before(made, made_ladder):
     """Rung 2 is slower than rung 1, and rung 3 is a change of rung 1."""
     for number, time in ((1, 100.0), (2, 150.0), (3, 50.0)):
-        made.profile(f"made-{number}", *around(time), counters={ISSUE: time / 2})
+        made.profile(f"made-{number}", *around(time), counters={"issue_active_pct": time / 2})
     finding, rows = climb(following(made_ladder, {3: 1}), made.store)
     one = rung(finding, 3)
     assert (one.before, finding.branches()) == (1, {1: [3]})
@@ -318,9 +308,8 @@ def test_bytes_alone_are_moved_and_operations_are_computed(made_ladder, moving_l
 
 
 def test_rungs_that_move_bytes_show_the_figures_of_memory(made, moving_ladder):
-    counters = {BY_NAME[name].ncu[0]: 50.0 for name in ("max_bandwidth_pct", "l2_hit_pct")}
     for number, executed in ((1, 4096.0), (2, 1024.0)):
-        counters[BY_NAME["inst_executed"].ncu[0]] = executed
+        counters = {"max_bandwidth_pct": 50.0, "l2_hit_pct": 50.0, "inst_executed": executed}
         made.profile(f"made-{number}", *around(1e5), workload={"m": 4096}, counters=counters)
     finding, _ = climb(moving_ladder, made.store)
     first, second = finding.kernels
@@ -344,12 +333,9 @@ def test_a_rung_that_was_only_timed_has_a_step_to_one_that_was_profiled(made, mo
 
 
 @pytest.mark.parametrize("others_profiled", [True, False])
-def test_a_kernel_that_is_a_part_of_its_step_is_marked_wherever_it_stands(
-    made, moving_ladder, others_profiled
-):
+def test_a_kernel_that_is_a_part_of_its_step_is_marked_everywhere(made, moving_ladder, others_profiled):
     """Rung 1, the first of the ladder, is a program of two kernels, of which one was profiled."""
-    executed = {BY_NAME["inst_executed"].ncu[0]: 4096.0}
-    facts = {"workload": {"m": 4096}, "counters": executed}
+    facts = {"workload": {"m": 4096}, "counters": {"inst_executed": 4096.0}}
     made.profile("made-1", *around(50.0), timings=around(100.0), **facts)
     if others_profiled:
         made.profile("made-2", *around(80.0), timings=around(80.0), **facts)

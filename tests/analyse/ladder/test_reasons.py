@@ -4,39 +4,29 @@ import pytest
 
 from profiler.analyse.ladder.reasons import explain_step
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME
 
 
 @pytest.fixture
-def reason(make_run):
+def reason(make_profile):
     """The reason of a step between two launches with these counters."""
 
-    def side(counters, opcodes):
-        metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
-        return profile_kernel(make_run({"kernel": "k", "metrics": metrics, "opcodes": opcodes}), "k")
-
     def explain(before, after, opcodes=({}, {}), causes=(None, None)):
-        return explain_step(side(before, opcodes[0]), side(after, opcodes[1]), causes)
+        sides = zip((before, after), opcodes, strict=True)
+        return explain_step(*(make_profile({"metrics": one, "opcodes": two}) for one, two in sides), causes)
 
     return explain
 
 
 def test_the_first_causes_of_both_sides_are_named(reason):
-    assert (
-        reason({}, {}, causes=("uncoalesced-stores", "bank-conflicts"))
-        == "uncoalesced-stores, then bank-conflicts"
-    )
+    told = reason({}, {}, causes=("uncoalesced-stores", "bank-conflicts"))
+    assert told == "uncoalesced-stores, then bank-conflicts"
     assert reason({}, {}, causes=("barriers", "barriers")) == "barriers before and after"
     assert reason({}, {}, causes=("barriers", None)) == "barriers, then no cause"
 
 
 def test_bytes_count_where_memory_is_busy_and_widths_and_instructions_follow(reason):
-    before = {
-        "dram_throughput_pct": 90.0,
-        "dram_bytes_read": 2e9,
-        "dram_bytes_written": 1e9,
-        "inst_executed": 8e6,
-    }
+    moved = {"dram_throughput_pct": 90.0, "dram_bytes_read": 2e9, "dram_bytes_written": 1e9}
+    before = {**moved, "inst_executed": 8e6}
     after = {**before, "dram_bytes_read": 1e9, "inst_executed": 2e6}
     opcodes = ({"LDG.E": 4.0}, {"LDG.E.128": 1.0})
     told = reason(before, after, opcodes)
@@ -75,8 +65,8 @@ def test_metrics_that_did_not_change_or_were_not_recorded_are_not_mentioned(reas
     assert reason(before, after) == told
 
 
-def test_a_side_without_counters_is_named(make_run):
-    profiled = profile_kernel(make_run({"kernel": "k", "metrics": {}}, name="profiled"), "k")
+def test_a_side_without_counters_is_named(make_run, make_profile):
+    profiled = make_profile({}, name="profiled")
     timed = profile_kernel(make_run(name="timed", timings=[5.0]), "timed")
     assert explain_step(timed, profiled, (None, None)) == "no counters of timed: timed, not profiled"
     assert explain_step(timed, timed, (None, None)) == "no counters of timed and timed: timed, not profiled"

@@ -84,13 +84,10 @@ def test_many_stand_under_the_arithmetic_that_they_are_made_in(measured, made_la
     assert point.ceiling_pct == pytest.approx(50)
 
 
-def test_the_l2_can_be_the_ceiling_of_a_point_when_its_traffic_was_counted(
-    measured, made_ladder, ceilings_ladder
-):
+def test_l2_can_be_the_ceiling_of_a_point_if_its_traffic_was_counted(measured, made_ladder, ceilings_ladder):
     """4 operations for each byte through L2, at 400 GB/s, are fewer than 16 for each of device memory at 100."""
     rung(measured, 1, 10.0, read=512.0, l2=FLOPS / 4)
-    found = roofline(measured, made_ladder, ceilings_ladder)
-    (point,) = found.points
+    (point,) = roofline(measured, made_ladder, ceilings_ladder).points
     assert point.flops_per_l2_byte == pytest.approx(4)
     assert (point.ceiling, point.attainable_gflops) == ("dram", pytest.approx(1600))
     rung(measured, 1, 10.0, read=64.0, l2=FLOPS / 4)
@@ -114,9 +111,7 @@ def test_without_counted_bytes_a_rung_is_left_out_with_a_reason(measured, made_l
     assert found.left_out == {1: "bytes of device memory were not counted"}
 
 
-def test_the_bytes_of_one_kernel_of_several_are_not_those_of_the_time(
-    measured, made_ladder, copying, ceilings_ladder
-):
+def test_one_kernel_of_several_has_not_the_bytes_of_the_time(measured, made_ladder, copying, ceilings_ladder):
     """Two kernels took 100 ns, and the one that was profiled takes half of it."""
     moved = {"dram__bytes_read.sum": (64.0, "byte")}
     measured.profile("made-1", 50.0, counters=moved, timings=[100.0], opcodes={"FFMA": 1.0})

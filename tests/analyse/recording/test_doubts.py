@@ -1,28 +1,23 @@
 """Values that cannot be are named and kept; those that only look odd are left in peace."""
 
 import math
-from dataclasses import replace
 
-import msgspec
 import pytest
 
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
-from profiler.analyse.recording.profile import profile_kernel, profile_timings
+from profiler.analyse.recording.profile import profile_timings
 from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.manifest import Clocks, Spread
 from tests.profiles import profile_in
 
 
 @pytest.fixture
-def doubts_of(make_run):
+def doubts_of(make_profile):
     """The doubts about launches with these values of one metric."""
-
-    def find(name, *values):
-        launches = [{"kernel": "k", "metrics": {BY_NAME[name].ncu[0]: value, "x": 1.0}} for value in values]
-        return find_doubts(profile_kernel(make_run(*launches), "k"))
-
-    return find
+    return lambda name, *values: find_doubts(
+        make_profile(*({"metrics": {name: value, "x": 1.0}} for value in values))
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,9 +58,7 @@ def test_a_possible_value_raises_no_doubt(doubts_of, name, values):
         ((408_400.0,), False),
     ],
 )
-def test_launches_of_very_different_times_are_named_with_the_shortest_and_the_longest(
-    doubts_of, values, said
-):
+def test_launches_of_very_different_times_are_named_with_the_shortest_and_longest(doubts_of, values, said):
     found = doubts_of("duration_ns", *values)
     assert len(found) == said
     if values[0] == 203_500.0:
@@ -83,8 +76,7 @@ def test_launches_without_a_number_are_named_with_the_metric_and_the_version_of_
 
 def test_show_and_compare_say_which_metric_has_no_number(make_run, prof_here, tmp_path):
     for name, value in (("sound", 50.0), ("hollow", math.nan)):
-        metrics = {"gpu__time_duration.sum": (5000.0, "ns"), "lts__t_sector_hit_rate.pct": value}
-        make_run(*[{"kernel": "k", "metrics": metrics}] * 3, name=name, root=tmp_path)
+        make_run(*[{"ns": 5000.0, "metrics": {"l2_hit_pct": value}}] * 3, name=name, root=tmp_path)
     said = "recorded launches without a number: l2_hit_pct (lts__t_sector_hit_rate.pct) in 3 of 3"
     for words in (["show", "hollow"], ["compare", "sound", "hollow"], ["compare", "hollow", "sound"]):
         done = prof_here("--runs", tmp_path, *words, "--format", "json")
@@ -93,32 +85,26 @@ def test_show_and_compare_say_which_metric_has_no_number(make_run, prof_here, tm
     assert said not in prof_here("--runs", tmp_path, "show", "sound", "--format", "json").stdout
 
 
-def test_a_metric_without_a_number_that_is_recorded_under_an_older_name_too_is_no_doubt(make_run):
+def test_a_metric_without_a_number_that_is_recorded_under_an_older_name_too_is_no_doubt(make_profile):
     newest, older, *_ = BY_NAME["sm_frequency_hz"].ncu
-    launch = {"kernel": "k", "metrics": {newest: math.nan, older: 1e9}}
-    assert find_doubts(profile_kernel(make_run(launch), "k")) == []
+    assert find_doubts(make_profile({"metrics": {newest: math.nan, older: 1e9}})) == []
 
 
-def test_many_doubts_are_counted(make_run):
+def test_many_doubts_are_counted(make_profile):
     metrics = {metric.ncu[0]: -1.0 for metric in BY_NAME.values() if metric.ncu}
-    (doubt,) = find_doubts(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
+    (doubt,) = find_doubts(make_profile({"metrics": metrics}))
     assert doubt.endswith(f" and {len(metrics) - 5} more")
 
 
-def test_a_comparison_cautions_and_keeps_the_value(make_run):
-    hit = BY_NAME["l2_hit_pct"].ncu[0]
-    launches = ([{"kernel": "k", "metrics": {hit: value}}] * 5 for value in (50.0, 150.0))
-    before, after = (profile_kernel(make_run(*five), "k") for five in launches)
-    comparison = compare_profiles(before, after)
+def test_a_comparison_cautions_and_keeps_the_value(make_profile):
+    sides = (make_profile(*[{"metrics": {"l2_hit_pct": value}}] * 5) for value in (50.0, 150.0))
+    comparison = compare_profiles(*sides)
     assert any("suspicious" in text and "l2_hit_pct 150 %" in text for text in comparison.comparable.warnings)
     assert [delta.after for delta in comparison.metrics] == [150.0]
 
 
-def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
-    times = ({"gpu__time_duration.sum": ns} for ns in (5000.0, -5000.0))
-    launches = ([{"kernel": "k", "metrics": metrics}] * 5 for metrics in times)
-    before, after = (profile_kernel(make_run(*five), "k") for five in launches)
-    comparison = compare_profiles(before, after)
+def test_a_negative_duration_gives_a_caution_and_no_speedup(make_profile):
+    comparison = compare_profiles(*(make_profile(*[{"ns": ns}] * 5) for ns in (5000.0, -5000.0)))
     assert comparison.speedup is None
     assert any("duration_ns -5,000 ns" in text for text in comparison.comparable.warnings)
 
@@ -126,16 +112,16 @@ def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
 # A kernel that is not all that was timed
 
 
-def profiled(make_run, *durations_ns, timings_ns=(), of_ncu=(), **counters):
-    metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()} | dict(of_ncu)
-    launches = [
-        {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns, "ns"), **metrics}} for ns in durations_ns
-    ]
-    return profile_kernel(make_run(*launches, timings=timings_ns), "k")
+@pytest.fixture
+def profiled(make_profile):
+    """A kernel that took so long under the profiler, and perhaps had these counters each time."""
+    return lambda *durations_ns, counters=None, **fields: make_profile(
+        *({"ns": ns, "metrics": counters or {}} for ns in durations_ns), **fields
+    )
 
 
-def test_a_kernel_well_faster_than_what_was_timed_is_a_part_of_it_and_that_is_said(make_run):
-    part = profiled(make_run, 31_000.0, 33_000.0, timings_ns=(80_000.0, 80_000.0))
+def test_a_kernel_well_faster_than_what_was_timed_is_a_part_of_it_and_that_is_said(profiled):
+    part = profiled(31_000.0, 33_000.0, timings=(80_000.0, 80_000.0))
     assert is_part_of_step(part)
     (said,) = find_doubts(part)
     assert "the profiled kernel takes 32.00 us" in said
@@ -146,9 +132,9 @@ def test_a_kernel_well_faster_than_what_was_timed_is_a_part_of_it_and_that_is_sa
 @pytest.mark.parametrize(
     "timed_ns", [(), (90_000.0,), (101_000.0,), (110_000.0,), (101_000.0, 100_000.0, 1e6)]
 )
-def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(make_run, timed_ns):
+def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(profiled, timed_ns):
     """One disturbed repeat is no other kernel."""
-    whole = profiled(make_run, 100_000.0, timings_ns=timed_ns)
+    whole = profiled(100_000.0, timings=timed_ns)
     assert not is_part_of_step(whole)
     assert find_doubts(whole) == []
 
@@ -162,12 +148,8 @@ def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(make_run, timed_ns
         ({"cache_control": "none", "clock_control": "none"}, "without it; counters"),
     ],
 )
-def test_a_kernel_that_the_profiler_makes_slower_is_not_the_one_that_runs_without_it(
-    make_run, controls, said
-):
-    slow = profiled(make_run, 100_000.0, timings_ns=(89_000.0, 89_500.0, 2e6))
-    slow = replace(slow, manifest=msgspec.structs.replace(slow.manifest, **controls))
-    (doubt,) = find_doubts(slow)
+def test_a_kernel_that_the_profiler_slows_down_is_not_the_one_that_runs_without_it(profiled, controls, said):
+    (doubt,) = find_doubts(profiled(100_000.0, timings=(89_000.0, 89_500.0, 2e6), **controls))
     assert "takes 100.0 us under the profiler, and 89.50 us" in doubt
     assert said in doubt
 
@@ -176,27 +158,16 @@ def test_a_kernel_that_the_profiler_makes_slower_is_not_the_one_that_runs_withou
     ("read", "said"),
     [
         (None, "ncu empties the caches before each launch (`prof collect"),
-        (
-            50e6,
-            "launch, and L2 can hold all of the 50 MB that it then reads from device memory (`prof collect",
-        ),
+        (50e6, "launch, and L2 can hold all of the 50 MB that it then reads from device memory (`prof"),
         (51e6, "launch, and L2 can hold 98 % of the 51 MB that it then reads"),
         (490e6, "launch, and L2 can hold 10 % of the 490 MB that it then reads"),
         (510e6, "without it; counters and causes"),  # less than a tenth of it
     ],
 )
-def test_caches_explain_a_slower_kernel_as_far_as_they_can_hold_what_it_reads(make_run, read, said):
-    counters = {} if read is None else {"dram_bytes_read": read}
-    slow = profiled(
-        make_run,
-        100_000.0,
-        timings_ns=(89_000.0,),
-        of_ncu={"device__attribute_l2_cache_size": 50e6},
-        **counters,
-    )
-    controls = {"cache_control": "all", "clock_control": "none"}
-    slow = replace(slow, manifest=msgspec.structs.replace(slow.manifest, **controls))
-    (doubt,) = find_doubts(slow)
+def test_caches_explain_a_slower_kernel_as_far_as_they_can_hold_what_it_reads(profiled, read, said):
+    """Those of an L2 of 50 MB, which `make_run` says were emptied."""
+    counters = {"device__attribute_l2_cache_size": 50e6} | ({"dram_bytes_read": read} if read else {})
+    (doubt,) = find_doubts(profiled(100_000.0, timings=(89_000.0,), counters=counters))
     assert said in doubt
 
 
@@ -237,7 +208,6 @@ OWN, PYTORCH = "silu_kernel", "void at::native::<unnamed>::fill_kernel<float>(lo
         ("ncu -c 1 ./silu", [OWN], False),
     ],
 )
-def test_a_report_that_ends_before_the_first_kernel_of_ones_own_says_so(make_run, command, kernels, is_said):
-    run = make_run(*({"kernel": kernel} for kernel in kernels), command_line=command)
-    doubts = find_doubts(profile_kernel(run, kernels[0]))
+def test_a_report_that_ends_before_the_users_first_kernel_says_so(make_profile, command, kernels, is_said):
+    doubts = find_doubts(make_profile(*({"kernel": kernel} for kernel in kernels), command_line=command))
     assert any("`ncu -k regex:NAME` records those of your own" in one for one in doubts) == is_said

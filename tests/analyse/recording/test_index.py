@@ -7,15 +7,13 @@ import msgspec
 import pytest
 
 import profiler
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.headline import BROUGHT_BY_NVIDIA, advice_text, next_text
 from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
-from profiler.analyse.recording.overview import derive_sheet
-from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
+from tests.made_causes import cause_of
+from tests.profiles import sheets_of
 
 NAMES = {
     "void at::native::(anonymous namespace)::softmax_warp_forward<float, (int)10>(float *, int)": "softmax_warp_forward",
@@ -48,24 +46,17 @@ def test_a_whole_name_is_shown_without_numbas_hash():
 
 
 @pytest.fixture
-def index(make_run):
-    def of(**totals_ns):
-        run = make_run(
-            *(
-                {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
-                for name, ns in totals_ns.items()
-                for _ in "ab"
-            )
-        )
-        return index_of(
-            derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
-        )
-
-    return of
+def kernels(make_run):
+    """A run of kernels by their names, each launched once and for so many nanoseconds, if that is recorded."""
+    return lambda **times: make_run(
+        *({"kernel": name} | ({"ns": ns} if ns else {}) for name, ns in times.items())
+    )
 
 
-def test_kernels_come_by_their_share_of_the_time(index):
-    found = index(short=10.0, long=60.0, middle=30.0)
+def test_kernels_come_by_their_share_of_the_time(make_run):
+    times = {"short": 10.0, "long": 60.0, "middle": 30.0}
+    run = make_run(*({"kernel": name, "ns": ns} for name, ns in times.items() for _ in "ab"))
+    found = index_of(sheets_of(run))
     assert [(one.kernel, one.launches, one.total_ns, one.share_pct) for one in found] == [
         ("long", 2, 120.0, 60.0),
         ("middle", 2, 60.0, 30.0),
@@ -77,12 +68,7 @@ def test_kernels_come_by_their_share_of_the_time(index):
 def many(make_run, tmp_path):
     """A run of 100 kernels, in a store of its own."""
     launches = [
-        {
-            "kernel": f"void kernel_{n}(float *)",
-            "metrics": {"gpu__time_duration.sum": 1000.0 + n},
-            "nvtx": ["step"],
-        }
-        for n in range(100)
+        {"kernel": f"void kernel_{n}(float *)", "ns": 1000.0 + n, "nvtx": ["step"]} for n in range(100)
     ]
     make_run(*launches, name="many", root=tmp_path)
     return ("--runs", tmp_path, "show", "many")
@@ -114,14 +100,8 @@ def test_json_begins_with_the_headline_and_all_kernels_in_the_short_form_too(man
 @pytest.mark.parametrize(
     ("rest_ns", "share"), [(100.0, "91 %"), (5.0, "99.5 %"), (1.0, "99.9 %"), (0.001, "over 99.9 %")]
 )
-def test_one_of_several_kernels_never_takes_all_of_the_time(make_run, rest_ns, share):
-    run = make_run(
-        *(
-            {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
-            for name, ns in (("long", 999.0), ("short", rest_ns))
-        )
-    )
-    headline = profiler.show(run).headline
+def test_one_of_several_kernels_never_takes_all_of_the_time(kernels, rest_ns, share):
+    headline = profiler.show(kernels(long=999.0, short=rest_ns)).headline
     said = (f"one kernel takes {share} of it.", f"It takes {share} of the time of 2 kernels.")
     assert headline.what.endswith(said)
     assert headline.why.startswith(f"long takes {share} of the time") == (share == "91 %")
@@ -141,7 +121,7 @@ def test_full_shows_every_kernel_below_the_index(prof_here, store):
 
 def test_a_range_leaves_only_its_launches(make_run, tmp_path, prof_here):
     inside, outside = (
-        {"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}, "nvtx": names}
+        {"kernel": "k", "ns": ns, "nvtx": names}
         for ns, names in ((10.0, ["step", "Forward"]), (30.0, ["step"]))
     )
     make_run(inside, outside, {**outside, "kernel": "other"}, name="ranges", root=tmp_path)
@@ -160,16 +140,13 @@ def test_a_range_leaves_only_its_launches(make_run, tmp_path, prof_here):
     assert prof_here(*show, "FORWARD").returncode == 33, "a capital counts"
 
 
-def test_the_place_of_a_cause_is_null_where_it_is_not_known_and_never_left_out(index):
-    (entry,) = msgspec.to_builtins(index(short=10.0))
+def test_the_place_of_a_cause_is_null_where_it_is_not_known_and_never_left_out(kernels):
+    (entry,) = msgspec.to_builtins(index_of(sheets_of(kernels(short=10.0))))
     assert entry["where"] is None
 
 
-def test_without_durations_the_answer_says_what_is_missing_and_how_to_record_it(make_run):
-    run = make_run(*({"kernel": name, "metrics": {"made": 1.0}} for name in ("one", "other")))
-    sheets = [
-        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
-    ]
+def test_without_durations_the_answer_says_what_is_missing_and_how_to_record_it(kernels):
+    sheets = sheets_of(kernels(one=None, other=None))
     for sheet in sheets:
         assert sheet.headline.what.startswith(f"How long {sheet.kernel} takes on ")
     said = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
@@ -180,13 +157,9 @@ def test_without_durations_the_answer_says_what_is_missing_and_how_to_record_it(
 @pytest.mark.parametrize(
     ("untimed", "said"), [(["one"], "How long one takes"), (["one", "other"], "How long 2 more take")]
 )
-def test_the_time_of_all_is_said_of_those_alone_that_were_timed(make_run, untimed, said):
+def test_the_time_of_all_is_said_of_those_alone_that_were_timed(kernels, untimed, said):
     """Nsight Compute keeps a launch without its time where the program ended meanwhile."""
-    launches = [{"kernel": name, "metrics": {"made": 1.0}} for name in untimed]
-    run = make_run({"kernel": "timed", "metrics": {BY_NAME["duration_ns"].ncu[0]: 2e6}}, *launches)
-    sheets = [
-        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
-    ]
+    sheets = sheets_of(kernels(timed=2e6, **dict.fromkeys(untimed)))
     headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert headline.what == f"1 kernel takes 2.000 ms under the profiler in 1 launch. {said} is not recorded."
 
@@ -194,15 +167,8 @@ def test_the_time_of_all_is_said_of_those_alone_that_were_timed(make_run, untime
 @pytest.mark.parametrize(
     ("longest", "is_said"), [("ampere_sgemm_128x64_nn", True), ("my_ampere_sgemm_128(float *)", False)]
 )
-def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(make_run, longest, is_said):
-    launches = [
-        {"kernel": name, "metrics": {BY_NAME["duration_ns"].ncu[0]: ns}}
-        for name, ns in ((longest, 2.1e3), ("mine", 2e3))
-    ]
-    run = make_run(*launches)
-    sheets = [
-        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
-    ]
+def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(kernels, longest, is_said):
+    sheets = sheets_of(kernels(**{longest: 2.1e3, "mine": 2e3}))
     assert sheets[0].causes, "each launch is too short"
     headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert (BROUGHT_BY_NVIDIA in headline.next) == is_said
@@ -212,13 +178,10 @@ def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(make_run, lon
 @pytest.mark.parametrize(
     ("saves_pct", "begins"), [(4.0, "Move less. Begin with"), (20.0, "Beside this ceiling,")]
 )
-def test_at_a_ceiling_the_index_advises_what_the_sheet_of_its_first_kernel_does(make_run, saves_pct, begins):
-    run = make_run({"kernel": "k", "metrics": {BY_NAME["duration_ns"].ncu[0]: 1e6}})
-    causes = [
-        Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {}),
-        Cause("barriers", "Warps wait.", "Wait less.", Savings(saves_pct, saves_pct), [], {}),
-    ]
-    sheet = msgspec.structs.replace(derive_sheet(run, profile_kernel(run, "k"), full=False), causes=causes)
+def test_at_a_ceiling_the_index_advises_what_the_sheet_of_its_first_kernel_does(kernels, saves_pct, begins):
+    ceiling = cause_of("at-memory-bandwidth", 0.0, change="Move less.")
+    causes = [ceiling, cause_of(saves=saves_pct)]
+    sheet = msgspec.structs.replace(*sheets_of(kernels(k=1e6)), causes=causes)
     headline = headline_of_index("made.ncu-rep", index_of([sheet]), [sheet], has_counters=True)
     assert headline.next.startswith(begins)
     assert headline.next.startswith(advice_text(causes))
@@ -226,15 +189,9 @@ def test_at_a_ceiling_the_index_advises_what_the_sheet_of_its_first_kernel_does(
 
 
 @pytest.mark.parametrize(("rest_ns", "is_alone"), [(60.0, False), (50.0, True)])
-def test_a_kernel_that_takes_nearly_all_of_the_time_is_shown_as_if_it_were_alone(make_run, rest_ns, is_alone):
+def test_a_kernel_that_takes_nearly_all_of_the_time_is_shown_as_if_it_were_alone(kernels, rest_ns, is_alone):
     """5 % of the time is what a change is called notable for: there is less than that in all others together."""
-    run = make_run(
-        *(
-            {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
-            for name, ns in (("fill", rest_ns), ("long", 999.0))
-        )
-    )
-    shown = profiler.show(run)
+    shown = profiler.show(kernels(fill=rest_ns, long=999.0))
     assert [one.kernel for one in shown.index] == ["long", "fill"]
     text = document_text(recording_document(shown), Window(width=100))
     assert (text.startswith("long takes "), "`-k PATTERN` shows the kernels" in text) == (
@@ -246,8 +203,6 @@ def test_a_kernel_that_takes_nearly_all_of_the_time_is_shown_as_if_it_were_alone
     assert "\nfill, 1 launch\n" in in_full
 
 
-def test_where_the_time_of_a_kernel_is_not_recorded_none_takes_nearly_all(make_run):
-    run = make_run(
-        {"kernel": "long", "metrics": {"gpu__time_duration.sum": 999.0}}, {"kernel": "untimed", "metrics": {}}
-    )
-    assert "How long untimed takes is not recorded." in profiler.show(run).headline.what
+def test_where_the_time_of_a_kernel_is_not_recorded_none_takes_nearly_all(kernels):
+    shown = profiler.show(kernels(long=999.0, untimed=None))
+    assert "How long untimed takes is not recorded." in shown.headline.what

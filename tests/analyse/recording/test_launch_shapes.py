@@ -12,7 +12,7 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.recording import sheet_document
 from profiler.present.render.terminal import Window, document_text
 from profiler.text import duration
-from tests.profiles import profile_in
+from tests.profiles import profile_in, sheets_of
 
 
 def test_a_kernel_whose_launches_are_equal_has_one_shape(recorded):
@@ -57,19 +57,13 @@ def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
 
 
 def test_what_cuda_adds_to_shared_memory_is_said_of_the_launches_that_the_figures_are_of(make_run):
-    launches = [
-        {
-            "kernel": "k",
-            "shape": {**GRID, "grid_x": grid, "shared_static_bytes": 1024, "shared_dynamic_bytes": 0},
-            "metrics": {
-                "gpu__time_duration.sum": (ns, "ns"),
-                "launch__shared_mem_per_block_allocated": (2048.0, "byte"),
-            },
-        }
+    shape = {**GRID, "shared_static_bytes": 1024}
+    metrics = {"launch__shared_mem_per_block_allocated": (2048.0, "byte")}
+    launches = (
+        {"ns": ns, "shape": {**shape, "grid_x": grid}, "metrics": metrics}
         for ns, grid in ((9000.0, 64), (1000.0, 8))
-    ]
-    run = make_run(*launches)
-    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+    )
+    (sheet,) = sheets_of(make_run(*launches))
     page = document_text(sheet_document(sheet), Window(width=None))
     first, second = [line for line in page.splitlines() if line.startswith("launched")]
     assert "1,024 bytes of shared memory a block (2,048 with CUDA's)" in first
@@ -77,8 +71,7 @@ def test_what_cuda_adds_to_shared_memory_is_said_of_the_launches_that_the_figure
 
 
 def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(store):
-    run = store.find("triton_add_full", "gemm")
-    everything = profile_kernel(run, "add_kernel")
+    everything = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
     one, other, said = pair_of_main_shapes(everything, everything)
     assert len(one.shapes) == one.launches == other.launches == 1
     assert said == [
@@ -159,22 +152,26 @@ def test_launches_of_one_shape_are_averaged_where_they_may_do_the_same_work(time
     assert group_launches(rows, {})[0][1] == tuple(range(len(times_us)))  # without times, all are one
 
 
-def sweep(make_run, *times_us, name="sweep", grids=None):
+@pytest.fixture
+def sweep(make_run):
     """A kernel that was launched with one grid, or these, and took so long each time; each launch has a figure of its own."""
-    launches = (
-        {
-            "kernel": "k",
-            "shape": {**GRID, "grid_x": grid},
-            "metrics": {"gpu__time_duration.sum": 1e3 * time, "smsp__inst_executed.sum": 100.0 * number},
-        }
-        for number, (time, grid) in enumerate(zip(times_us, grids or [84] * len(times_us), strict=True))
-    )
-    return make_run(*launches, name=name)
+
+    def launched(*times_us, grids=None, **fields):
+        grids = grids or [84] * len(times_us)
+        return make_run(
+            *(
+                {"ns": 1e3 * time, "shape": {**GRID, "grid_x": grid}, "metrics": {"inst_executed": number}}
+                for number, (time, grid) in enumerate(zip(times_us, grids, strict=True))
+            ),
+            name="sweep",
+            **fields,
+        )
+
+    return launched
 
 
-def test_the_launch_that_takes_most_of_the_time_stands_alone(make_run):
-    run = sweep(make_run, 10.0, 62.0, 600.0, 6400.0)
-    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+def test_the_launch_that_takes_most_of_the_time_stands_alone(sweep):
+    (sheet,) = sheets_of(sweep(10.0, 62.0, 600.0, 6400.0))
     assert sheet.headline.what.startswith(
         "k takes 6.400 ms under the profiler, in that one of its 4 launches"
     )
@@ -184,57 +181,45 @@ def test_the_launch_that_takes_most_of_the_time_stands_alone(make_run):
         "launches of one shape take from 10.00 us to 6.400 ms, which cannot be the same work"
     )
     assert "all figures are of 1 of the 4 launches" in caution
-    alike = sweep(make_run, 600.0, 610.0, 590.0, 605.0, name="alike")
-    sheet = derive_sheet(alike, profile_kernel(alike, "k"), full=False)
-    assert {one.launches for one in sheet.metrics} == {4}
-    assert not any("same work" in one for one in sheet.cautions)
+    (alike,) = sheets_of(sweep(600.0, 610.0, 590.0, 605.0))
+    assert {one.launches for one in alike.metrics} == {4}
+    assert not any("same work" in one for one in alike.cautions)
 
 
-def test_a_comparison_takes_the_same_places_of_two_programs_that_launch_as_often(make_run):
+def test_a_comparison_takes_the_same_places_of_two_programs_that_launch_as_often(sweep):
     """The change made the last launch, which took longest, shorter than the first."""
-    before = profile_kernel(sweep(make_run, 100.0, 10.0, 1000.0), "k")
-    after = profile_kernel(sweep(make_run, 100.0, 10.0, 20.0, name="after"), "k")
+    before = profile_kernel(sweep(100.0, 10.0, 1000.0), "k")
+    after = profile_kernel(sweep(100.0, 10.0, 20.0), "k")
     one, other, said = pair_of_main_shapes(before, after)
     assert (one.numbers, other.numbers) == ((2,), (2,))
     assert "1 of 3 and 1 of 3" in said[0]
     assert [side.numbers for side in pair_of_main_shapes(after, before)[:2]] == [(0,), (0,)]
-    fewer = profile_kernel(
-        sweep(make_run, 100.0, 20.0, name="fewer"), "k"
-    )  # no launch is at the place of another
+    fewer = profile_kernel(sweep(100.0, 20.0), "k")  # no launch is at the place of another
     assert [side.numbers for side in pair_of_main_shapes(before, fewer)[:2]] == [(2,), (0,)]
 
 
-def test_launches_at_the_same_places_that_are_unlike_are_not_taken_for_the_same(make_run):
-    before = profile_kernel(sweep(make_run, 100.0, 110.0, 10.0), "k")
-    after = profile_kernel(sweep(make_run, 100.0, 10.0, 200.0, name="after", grids=[84, 85, 86]), "k")
-    one, other, _ = pair_of_main_shapes(before, after)
-    assert (one.numbers, other.numbers) == (
-        (2,),
-        (2,),
-    )  # that of the second side, as those of the first have two grids there
+def test_launches_at_the_same_places_that_are_unlike_are_not_taken_for_the_same(sweep):
+    """The launch is that of the second side: those of the first have two grids there."""
+    before = profile_kernel(sweep(100.0, 110.0, 10.0), "k")
+    after = profile_kernel(sweep(100.0, 10.0, 200.0, grids=[84, 85, 86]), "k")
+    assert [side.numbers for side in pair_of_main_shapes(before, after)[:2]] == [(2,), (2,)]
 
 
-def test_show_names_the_launches_so_that_one_can_be_asked_for(make_run, prof_here, tmp_path):
-    times = (10.0, 62.0, 600.0, 6400.0, 6410.0, 1.0)
-    launches = [
-        {"kernel": "k", "shape": GRID, "metrics": {"gpu__time_duration.sum": (1e3 * time, "ns")}}
-        for time in times
-    ]
-    make_run(*launches, name="sweep", root=tmp_path)
+def test_show_names_the_launches_so_that_one_can_be_asked_for(sweep, prof_here, tmp_path):
+    sweep(10.0, 62.0, 600.0, 6400.0, 6410.0, 1.0, root=tmp_path)
+
+    def prof(verb, *words):
+        return prof_here("--runs", tmp_path, verb, "sweep", *words)
+
     shown = prof_here("--runs", tmp_path, "show", "sweep").stdout
     assert "2 launches of 6.405 ms (the first is launch 3)" in shown
     assert "1 launch of 600.0 us (launch 2)" in shown
     assert "and in 1 other way" in shown
-    assert (
-        "1 launch of 1.000 us (launch 5)" in prof_here("--runs", tmp_path, "show", "sweep", "--full").stdout
-    )
-    assert prof_here("--runs", tmp_path, "show", "sweep", "--launch", "2").stdout.startswith(
-        "k takes 600.0 us"
-    )
-    both = prof_here("--runs", tmp_path, "compare", "sweep", "--launch", "1", "--launch", "2").stdout
-    assert "62.00 us -> 600.0 us" in both
+    assert "1 launch of 1.000 us (launch 5)" in prof("show", "--full").stdout
+    assert prof("show", "--launch", "2").stdout.startswith("k takes 600.0 us")
+    assert "62.00 us -> 600.0 us" in prof("compare", "--launch", "1", "--launch", "2").stdout
     page = tmp_path / "page.html"
-    assert prof_here("--runs", tmp_path, "report", "sweep", "--launch", "2", "-o", page).returncode == 0
+    assert prof("report", "--launch", "2", "-o", page).returncode == 0
     assert "k takes 600.0\N{NO-BREAK SPACE}us" in page.read_text()
     for text, said in (
         ("6", "no launch has the number 6"),
@@ -242,6 +227,6 @@ def test_show_names_the_launches_so_that_one_can_be_asked_for(make_run, prof_her
         ("7-3", "launch '7-3' is no number"),
         ("x", "is no number"),
     ):
-        refused = prof_here("--runs", tmp_path, "show", "sweep", "--launch", text)
+        refused = prof("show", "--launch", text)
         assert refused.returncode == 33
         assert said in refused.stderr

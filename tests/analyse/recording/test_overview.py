@@ -4,14 +4,12 @@ import pyarrow as pa
 import pytest
 
 import profiler
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
 from profiler.analyse.recording.overview import (
     RecordingOverview,
     SheetFinding,
     SheetMetric,
-    derive_sheet,
     summarise_timings,
 )
 from profiler.analyse.recording.profile import profile_kernel
@@ -22,11 +20,13 @@ from profiler.present.documents.parts.rules import rule_lines
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
+from tests.made_causes import cause_of
+from tests.profiles import sheets_of
 
 
 def sheet_of(make_run, *found, launches=1):
     """Launch, rule, message, estimate and source line of each finding."""
-    run = make_run(*[{"kernel": "k", "metrics": {"x": 1.0}}] * launches)
+    run = make_run(*[{"metrics": {"x": 1.0}}] * launches)
     builder = TableBuilder("rules", run.manifest.run_id)
     for launch, rule, message, estimate, line in found:
         builder.append(
@@ -34,7 +34,7 @@ def sheet_of(make_run, *found, launches=1):
             file="a.cu" if line else None, line=line,
         )  # fmt: skip
     run._tables["rules"] = builder.finish()  # private: make_run makes rules without lines
-    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+    (sheet,) = sheets_of(run)
     recording = RecordingOverview(run, [sheet], None)
     return sheet, *(
         document_text(recording_document(recording, full=full), Window()) for full in (True, False)
@@ -90,7 +90,7 @@ def test_the_first_screen_leaves_out_rules_that_say_again_what_a_cause_says():
     """A rule of another cause is news; `--full` has all of them."""
     again = SheetRule("S", "optimization", "3.1 threads are active", 93.6, causes=["divergent-branches"])
     news = SheetRule("S", "optimization", "55% excessive sectors", 48.1, causes=["uncoalesced-loads"])
-    cause = Cause("divergent-branches", "", "", Savings(71.0, 80.0), [], {})
+    cause = cause_of("divergent-branches", 71.0)
     sheet = SheetFinding("k", 1, "GPU", [], [], [again, news], causes=[cause])
     short, whole = (rule_lines(sheet, full=full) for full in (False, True))
     assert short == [
@@ -134,14 +134,8 @@ def test_a_run_of_timings_without_any_is_damaged(make_run):
 
 
 def test_the_mean_is_the_one_that_a_comparison_shows_however_launches_come_in_processes(make_run):
-    readings = [(0, 10.0), (0, 10.0), (0, 10.0), (0, 10.0), (1, 40.0)]
-    duration = "gpu__time_duration.sum"
-    run = make_run(
-        *({"kernel": "k", "process": one, "metrics": {duration: (ns, "ns")}} for one, ns in readings)
-    )
-    profile = profile_kernel(run, "k")
-    (shown,) = (
-        one.mean for one in derive_sheet(run, profile, full=False).metrics if one.name == "duration_ns"
-    )
+    run = make_run(*[{"process": 0, "ns": 10.0}] * 4, {"process": 1, "ns": 40.0})
+    profile, (sheet,) = profile_kernel(run, "k"), sheets_of(run)
+    (shown,) = (one.mean for one in sheet.metrics if one.name == "duration_ns")
     (compared,) = (one.before for one in derive_deltas(profile, profile) if one.name == "duration_ns")
     assert shown == compared == derive_figures(profile)["duration_ns"] == 25.0

@@ -9,54 +9,41 @@ from profiler.catalog.metrics import BY_NAME, CATALOGUE, LSU_OPCODES
 from profiler.catalog.presets import find_preset
 from tests.profiles import profile_in
 
-DURATION = BY_NAME["duration_ns"].ncu[0]
 
-
-def test_only_launches_of_the_kernel_count(make_run):
-    run = make_run(
-        {"kernel": "k", "metrics": {DURATION: 1.0}},
-        {"kernel": "other", "metrics": {DURATION: 99.0}},
-        {"kernel": "k", "metrics": {DURATION: 3.0}},
-    )
-    profile = profile_kernel(run, "k")
+def test_only_launches_of_the_kernel_count(make_profile):
+    profile = make_profile({"ns": 1.0}, {"kernel": "other", "ns": 99.0}, {"ns": 3.0})
     assert profile.launches == 2
     assert profile.series["duration_ns"].values == (1.0, 3.0)
 
 
 @pytest.mark.parametrize("absent", [None, math.inf, -math.inf])
-def test_a_launch_without_a_value_is_left_out_and_never_zero(make_run, absent):
-    run = make_run(
-        {"kernel": "k", "metrics": {DURATION: 5.0}}, {"kernel": "k", "metrics": {DURATION: absent}}
-    )
-    assert profile_kernel(run, "k").series["duration_ns"].values == (5.0,)
+def test_a_launch_without_a_value_is_left_out_and_never_zero(make_profile, absent):
+    assert make_profile({"ns": 5.0}, {"ns": absent}).series["duration_ns"].values == (5.0,)
 
 
-def test_a_metric_without_any_value_is_missing(make_run):
-    run = make_run({"kernel": "k", "metrics": {DURATION: None}})
-    assert "duration_ns" not in profile_kernel(run, "k").series
+def test_a_metric_without_any_value_is_missing(make_profile):
+    assert "duration_ns" not in make_profile({"ns": None}).series
 
 
 @pytest.mark.parametrize(
     ("value", "unit", "ns"), [(7.0, "ns", 7.0), (7.0, "us", 7e3), (7.0, "msecond", 7e6), (7.0, "second", 7e9)]
 )
-def test_the_units_of_older_versions_are_converted(make_run, value, unit, ns):
-    run = make_run({"kernel": "k", "metrics": {DURATION: (value, unit)}})
-    assert profile_kernel(run, "k").series["duration_ns"].values == pytest.approx((ns,))
+def test_the_units_of_older_versions_are_converted(make_profile, value, unit, ns):
+    profile = make_profile({"metrics": {"duration_ns": (value, unit)}})
+    assert profile.series["duration_ns"].values == pytest.approx((ns,))
 
 
-def test_the_newest_of_ncus_names_wins_and_an_older_one_still_resolves(make_run):
+def test_the_newest_of_ncus_names_wins_and_an_older_one_still_resolves(make_profile):
     newest, older = BY_NAME["issue_active_pct"].ncu
-    both = profile_kernel(make_run({"kernel": "k", "metrics": {older: 1.0, newest: 2.0}}), "k")
-    old = profile_kernel(make_run({"kernel": "k", "metrics": {older: 1.0}}), "k")
+    both = make_profile({"metrics": {older: 1.0, newest: 2.0}})
+    old = make_profile({"metrics": {older: 1.0}})
     assert (both.series["issue_active_pct"].ncu, both.series["issue_active_pct"].values) == (newest, (2.0,))
     assert (old.series["issue_active_pct"].ncu, old.series["issue_active_pct"].values) == (older, (1.0,))
 
 
-def test_opcodes_are_counted_per_launch(make_run):
-    run = make_run(
-        {"kernel": "k", "opcodes": {"LDS": 10, "FFMA": 30}}, {"kernel": "k", "opcodes": {"LDS": 20}}
-    )
-    assert profile_kernel(run, "k").opcodes == {"LDS": 15.0, "FFMA": 15.0}
+def test_opcodes_are_counted_per_launch(make_profile):
+    profile = make_profile({"opcodes": {"LDS": 10, "FFMA": 30}}, {"opcodes": {"LDS": 20}})
+    assert profile.opcodes == {"LDS": 15.0, "FFMA": 15.0}
 
 
 def test_without_the_opcode_metric_the_counted_instructions_say_the_same(recorded):
@@ -69,16 +56,15 @@ def test_without_the_opcode_metric_the_counted_instructions_say_the_same(recorde
     assert profile_kernel(run, kernel).opcodes == counted
 
 
-def test_without_any_counts_there_are_no_opcodes_and_no_share(make_run):
-    profile = profile_kernel(make_run({"kernel": "k", "instructions": [("LDS", None)]}), "k")
+def test_without_any_counts_there_are_no_opcodes_and_no_share(make_profile):
+    profile = make_profile({"instructions": [("LDS", None)]})
     assert profile.opcodes == {}
     assert "lsu_inst_share_pct" not in profile.series
 
 
-def test_the_other_lsu_share_is_load_store_instructions_of_all_executed(make_run):
+def test_the_other_lsu_share_is_load_store_instructions_of_all_executed(make_profile):
     counts = {"LDS.128": 10, "LDG.E": 5, "STS": 5, "SHFL.BFLY": 5, "FFMA": 70, "BAR.SYNC": 5}
-    profile = profile_kernel(make_run({"kernel": "k", "opcodes": counts}), "k")
-    assert profile.series["lsu_inst_share_pct"].values == (25.0,)
+    assert make_profile({"opcodes": counts}).series["lsu_inst_share_pct"].values == (25.0,)
 
 
 def test_the_lsu_opcodes_are_those_that_nsight_compute_counts_on_the_lsu_pipe(recorded):
@@ -103,8 +89,7 @@ def test_warp_latency_is_the_sum_of_the_stall_reasons(recorded):
             assert parts == pytest.approx(whole, rel=0.02)
 
 
-def test_the_clock_of_the_gpcs_is_that_of_their_sms(make_run):
+def test_the_clock_of_the_gpcs_is_that_of_their_sms(make_profile):
     """The default sections of many versions of ncu record no other."""
     counters = {"gpc__cycles_elapsed.avg.per_second": 1.3e9, "gpc__cycles_elapsed.max": 2.6e9}
-    profile = profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")
-    assert profile.mean("sm_frequency_hz") == 1.3e9
+    assert make_profile({"metrics": counters}).mean("sm_frequency_hz") == 1.3e9

@@ -88,8 +88,7 @@ def test_code_of_a_library_counts_on_the_line_of_the_author_before_it(make_run):
         ("LDG", 32, "/home/one/k.jl", 8, 0),
         ("RET", 64, "float.jl", 9, 1),
     ]
-    run = make_run(*({"kernel": "k", "instructions": code} for _ in range(2)))
-    found = profiler.source_lines(run)
+    found = profiler.source_lines(make_run(*({"kernel": "k", "instructions": code} for _ in range(2))))
     assert [(one.file, one.line, one.executed) for one in found.lines] == [
         ("boot.jl", 1, 1),
         ("float.jl", 9, 64),

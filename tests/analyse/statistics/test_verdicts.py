@@ -91,9 +91,7 @@ def test_each_verdict_and_its_reason(metric, before, after, verdict, reason):
         (6_000.0, 90.0, "too_few_launches"),  # the time that a launch takes to start may make the difference
     ],
 )
-def test_a_rate_of_single_launches_is_judged_where_they_are_as_long_as_those_recorded(
-    duration_ns, after, reason
-):
+def test_a_rate_of_single_launches_is_judged_where_they_are_as_long_as_usual(duration_ns, after, reason):
     found = judge_metrics(
         [
             (Series(metric, "", Readings([one])), Series(metric, "", Readings([other])))
@@ -161,8 +159,7 @@ def test_equal_means_or_equal_values_of_other_processes_are_not_identical(after,
 @pytest.mark.parametrize(("before", "verdict"), [(1.01e3, "worse"), (0.99e3, "changed")])
 def test_a_thousandth_of_the_use_of_the_other_side_is_no_use(before, verdict):
     """A kernel without shared memory has a pass for each warp all the same."""
-    found = judge(BY_NAME["shared_wavefronts"], Readings([before] * 2), Readings([1e6] * 2))
-    assert found.verdict == verdict
+    assert judge(BY_NAME["shared_wavefronts"], Readings([before] * 2), Readings([1e6] * 2)).verdict == verdict
 
 
 def test_what_costs_time_is_worse_also_from_nothing():

@@ -242,10 +242,7 @@ def test_the_key_is_the_same_for_the_same(rung):
 
 
 def test_seed_time_place_and_path_do_not_count(rung, tmp_path):
-    moved = replace(
-        rung,
-        job=replace(rung.job, seed=8, binary=tmp_path / "other", environment={"X": "y"}),
-    )
+    moved = replace(rung, job=replace(rung.job, seed=8, binary=tmp_path / "other", environment={"X": "y"}))
     facts = msgspec.structs.replace(FACTS, seed=2, git_commit="3" * 40, git_dirty=True, seconds=9.0)
     assert key(moved, provenance=facts, ncu=Ncu(tmp_path, NCU.version)) == key(rung)
 

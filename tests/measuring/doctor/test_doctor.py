@@ -102,9 +102,7 @@ def test_gpus_of_several_kinds_are_counted(machine, script):
         ('echo "No devices were found"; exit 6', True, None, "failed", "exit code 6): No devices were found"),
     ],
 )
-def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
-    machine, script, body, loaded, visible, state, reason
-):
+def test_no_gpu_fails_only_where_a_driver_is_loaded(machine, script, body, loaded, visible, state, reason):
     if body is not None:
         script("nvidia-smi", body)
     if loaded:
@@ -129,14 +127,9 @@ def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
         ("2022.2.1.0", "failed", "is older than 2022.3", "newer Nsight Compute"),
         ("2022.4.1.0", "warn", "older than 2023.1", "newer Nsight Compute"),
         ("2025.3.1.0", "ok", "2025.3.1.0, ", ""),
-        (
-            "2099.1.0.0",
-            "warn",
-            f"the older ncu-report {reader_version()}",
-            "pip install --upgrade ncu-report",
-        ),
+        ("2099.1.0.0", "warn", f"the older ncu-report {reader_version()}", "pip install --upgrade ncu-report"),
     ],
-)
+)  # fmt: skip
 def test_versions_of_ncu(machine, script, version, state, found, remedy):
     script("ncu", f"echo 'Version {version} (build 36398880) (public-release)'")
 
@@ -208,9 +201,7 @@ def test_a_report_that_cannot_be_read_is_the_reports_fault(reports, tmp_path):
 
 
 @pytest.mark.parametrize("with_report", [True, False])
-def test_a_library_that_does_not_load_is_reported_in_its_own_words(
-    with_report, reports, tmp_path, monkeypatch
-):
+def test_a_library_that_does_not_load_is_told_in_its_own_words(with_report, reports, tmp_path, monkeypatch):
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
     monkeypatch.syspath_prepend(tmp_path)  # of the process that reads
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -227,18 +218,10 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
     ("files", "calls", "found"),
     [
         (False, True, "NVIDIA's reader may read all your files: this system does not offer Landlock"),
-        (
-            True,
-            False,
-            "NVIDIA's reader may use the network and run programs: this system does not offer seccomp",
-        ),
-        (
-            False,
-            False,
-            "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp",
-        ),
+        (True, False, "NVIDIA's reader may use the network and run programs: this system does not offer seccomp"),
+        (False, False, "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp"),
     ],
-)
+)  # fmt: skip
 def test_the_rights_that_the_reader_cannot_be_denied_are_named(files, calls, found):
     check = judge_containment(files=files, calls=calls)
 

@@ -127,9 +127,7 @@ def waiting(measuring):
 
 
 @pytest.mark.slow
-def test_all_processes_import_while_the_first_measures_and_then_call_the_function_one_after_the_other(
-    waiting,
-):
+def test_all_processes_import_while_the_first_measures_and_then_call_the_function_in_turn(waiting):
     """The first waits for the imports of the others, the sending process and it itself included."""
     text = f"""
 def patient(x):

@@ -32,8 +32,7 @@ def test_a_function_of_a_script_becomes_a_run(measuring):
 def test_no_launch_of_an_autotuner_is_timed_or_profiled(measuring):
     found = measuring.run(f"prof.measure(double, x, reference=fast, {BRIEF})\n")
     assert found.returncode == 0, found.stderr
-    run = measuring.runs.open(measuring.runs.ids()[0])
-    times = run.to_pandas("timings")
+    times = measuring.runs.open(measuring.runs.ids()[0]).to_pandas("timings")
     assert list(times.kernel_ns) == [2100.0] * 6  # both kernels, without the tuning of 1 ms a call
     assert list(times.reference_ns) == [1000.0] * 6
     words = json.loads(measuring.calls[0])["words"]
@@ -231,9 +230,7 @@ print(prof.measure(untouched, x, Huge(), profile=False, {BRIEF}).cautions[-1])
     ), found.stderr
 
 
-def test_an_argument_that_shows_what_a_call_wrote_and_refuses_to_be_written_fails_no_measurement(
-    measuring,
-):
+def test_an_argument_that_shows_what_a_call_wrote_and_refuses_to_be_written_fails_no_measurement(measuring):
     """PyTorch refuses to write an expanded tensor too, which a kernel may do.
 
     The first is put back with what it is a view of; of the second, nothing else holds the values.
@@ -480,8 +477,7 @@ except Exception as error:
     )
     assert lines[1] == "1.0"
     assert lines[2].startswith("'guarded' computes a wrong result: relative error ")
-    run = measuring.runs.open(measuring.runs.ids()[0])
-    times = run.to_pandas("timings")
+    times = measuring.runs.open(measuring.runs.ids()[0]).to_pandas("timings")
     assert list(times.process) == [0] * 6  # as many repeats as two processes make
     assert list(times.reference_ns) == [2100.0] * 6
 

@@ -88,8 +88,7 @@ def test_a_time_without_the_profiler_is_never_held_against_one_under_it(collect,
 def test_launches_are_chosen_by_name_and_number(collect, measuring):
     done = collect("--kernel-name", "add<float>", "--launch-skip", "1", "--launches", "2", *MINE)
     assert done.returncode == 0, done.stderr
-    run = measuring.runs.open(measuring.runs.ids()[0])
-    assert list(run.to_pandas("metrics").value) == [1001, 1002] * 2
+    assert list(measuring.runs.open(measuring.runs.ids()[0]).to_pandas("metrics").value) == [1001, 1002] * 2
 
 
 @pytest.mark.slow
@@ -112,9 +111,7 @@ def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
         (("--kernel", "6"), 2, "leave it out with --times-only"),
     ],
 )  # fmt: skip
-def test_a_program_that_cannot_be_timed_gives_one_message_and_stores_nothing(
-    collect, measuring, words, code, message
-):
+def test_what_cannot_be_timed_gives_one_message_and_stores_nothing(collect, measuring, words, code, message):
     done = collect(*words)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
     assert not measuring.runs.ids()

@@ -165,9 +165,7 @@ def test_without_the_systems_count_of_cores(ladder, toolchain, monkeypatch):
     assert build(ladder, toolchain, [1])[1].status == "built"
 
 
-def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lacks(
-    ladder, toolchain, monkeypatch
-):
+def test_a_compiler_without_end_is_not_given_longer_by_an_option_build_lacks(ladder, toolchain, monkeypatch):
     # The real limit is ten minutes, and no option changes it.
     monkeypatch.setattr("profiler.measuring.rungs.build.COMPILE_TIMEOUT_S", 1.0)
     (ladder.folder / "01_one.cu").write_text("slow\n")

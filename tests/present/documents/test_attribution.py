@@ -129,17 +129,7 @@ def test_the_page_leads_with_the_sentence_and_ends_with_how_far_to_believe_it(ge
     assert title.startswith("the speedup, split by the number of instructions and how fast they issue: ")
     assert product
     _, header, *lines = table.splitlines()
-    assert header.split() == [
-        "factor",
-        "of",
-        "the",
-        "duration",
-        "unit",
-        "before",
-        "after",
-        "speedup",
-        "share",
-    ]
+    assert header.split() == ["factor", "of", "the", "duration", "unit", "before", "after", "speedup", "share"]  # fmt: skip
     names = [line.split()[0] for line in lines if not line.startswith("    ")]
     assert names[:6] == ["instructions", "issue_rate", "warps_in_use", "wait_per_issue", "sm_active", "clock"]
     assert next(line for line in lines if line.startswith("all ")).split()[1:] == ["1.879x", "100.0", "%"]

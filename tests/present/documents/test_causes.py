@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, FullerRun, Headline, Savings, where_is
+from profiler.analyse.causes.cause import CodePlace, Diagnosis, FullerRun, Headline, Savings, where_is
 from profiler.analyse.causes.headline import (
     NOTHING_FOUND,
     NOTHING_RECORDED,
@@ -33,16 +33,17 @@ from profiler.present.documents.parts.causes import (
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 from profiler.text import short_place
+from tests.made_causes import cause_of
 
 PLACES = [
     CodePlace("LDG.E", 0x150, 80.0, "kernel.cu", 66, "sum += a[k * n];"),
     CodePlace("LDG.E", 0x1A0, 20.0),
 ]
 CAUSES_FOUND = [
-    Cause("uncoalesced-loads", "A warp loads 32 sectors. " * 4, "Exchange the indices.", Savings(46.6, 55.5), PLACES, {}, "line"),
-    Cause("grid-too-small", "64 blocks for 132 SMs.", "Split the work.", Savings(9.6, 80.0, together=50.4), [], {}),
+    cause_of("uncoalesced-loads", 46.6, 55.5, why="A warp loads 32 sectors. " * 4, change="Exchange the indices.", places=PLACES),
+    cause_of("grid-too-small", 9.6, 80.0, together=50.4, why="64 blocks for 132 SMs.", change="Split the work."),
 ]  # fmt: skip
-CEILING = Cause("at-memory-bandwidth", "Device memory is used to 98 %.", "Move fewer bytes.", Savings(0.0, 0.0), [], {})  # fmt: skip
+CEILING = cause_of("at-memory-bandwidth", 0.0, why="Device memory is used to 98 %.")
 
 
 def document_of(causes, unseen=()):
@@ -72,13 +73,13 @@ def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
 
 
 def test_a_bound_of_nearly_all_of_the_time_is_left_out():
-    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 98.0), [], {})
+    cause = cause_of(saves=20.0, at_most=98.0)
     assert "at most" not in flat(text_of([cause]))
     assert "Likely to save 20 % of the time." in next_text([cause])
 
 
 def bounded(at_most, limit, *names, expected=30.0):
-    return [Cause(name, "Why.", "Change.", Savings(expected, at_most, limit), [], {}) for name in names]
+    return [cause_of(name, expected, at_most, limited_by=limit) for name in names]
 
 
 @pytest.mark.parametrize(("at_most", "is_said"), [(39.9, True), (40.0, False)])
@@ -124,9 +125,7 @@ def test_every_resource_that_may_set_a_bound_has_a_name_for_people(resource):
         ("at-fma-rate", [], "kernel"),
     ],
 )
-def test_an_empty_list_of_places_says_whether_the_cause_is_of_the_whole_kernel_or_nothing_is_recorded(
-    cause, where, said
-):
+def test_an_empty_list_of_places_says_if_a_cause_is_of_the_kernel_or_nothing_is_recorded(cause, where, said):
     assert where_is(cause, where) == said
 
 
@@ -176,9 +175,7 @@ def test_a_ceiling_is_not_listed_again_below_the_headline_that_says_all_of_it():
     ("before_pct", "expected"), [(60.0, "remain    47 %  uncoalesced-loads at kernel.cu:66 (before: 60 %)"),
                                  (46.6, "remain    47 %  uncoalesced-loads at kernel.cu:66")],
 )  # fmt: skip
-def test_what_a_cause_cost_before_stands_behind_its_name_and_a_ceiling_is_called_the_limit(
-    recorded, before_pct, expected
-):
+def test_the_cost_before_stands_behind_a_causes_name_and_ceilings_are_limits(recorded, before_pct, expected):
     sides = [
         profile_kernel(run, run.manifest.kernels[0].name)
         for run in (recorded.find("5", "gemm"), recorded.find("6", "gemm"))
@@ -200,18 +197,11 @@ def test_no_cause_is_said_in_the_headline_alone():
 
 
 def test_the_smaller_causes_are_only_named_without_full():
-    small = [
-        Cause(name, "", "", Savings(pct, 50.0), [], {})
-        for name, pct in (("barriers", 4.0), ("idle-lanes", 3.0))
-    ]
+    small = [cause_of(name, pct) for name, pct in (("barriers", 4.0), ("idle-lanes", 3.0))]
     document = Document("", [cause_blocks([*CAUSES_FOUND, *small], [], full=False)], Records((), ()))
     page = document_text(document, Window(width=80))
     assert "   4 %          barriers" in page
     assert page.endswith("1 more: idle-lanes (3 %)")
-
-
-def saving(name, expected, together=None):
-    return Cause(name, "Why.", "Change.", Savings(expected, 100.0, together=together), [], {})
 
 
 def shown(causes):
@@ -221,9 +211,9 @@ def shown(causes):
 
 
 def test_the_first_screen_hides_no_cause_that_saves_more_than_one_that_it_shows():
-    three = [saving("bank-conflicts", 16.0), saving("idle-lanes", 14.0), saving("loop-overhead", 13.0)]
-    more, less = saving("narrow-accesses", 21.0), saving("special-functions", 9.0)
-    names, others = shown([*three, saving("type-conversions", 12.0), more, less])
+    three = [cause_of("bank-conflicts", 16.0), cause_of("idle-lanes", 14.0), cause_of("loop-overhead", 13.0)]
+    more, less = cause_of("narrow-accesses", 21.0), cause_of("special-functions", 9.0)
+    names, others = shown([*three, cause_of("type-conversions", 12.0), more, less])
     assert names == [one.cause for one in three] + ["type-conversions", "narrow-accesses"]
     assert "1 more: special-functions (9 %)" in others
     assert shown([*three, less])[0] == [one.cause for one in three]
@@ -235,11 +225,11 @@ def test_the_first_screen_hides_no_cause_that_saves_more_than_one_that_it_shows(
 
 def test_the_first_screen_shows_every_cause_that_the_next_step_adds_up():
     hidden = [
-        saving("bank-conflicts", 16.0),
-        saving("idle-lanes", 14.0, 28.0),
-        saving("loop-overhead", 13.0, 37.0),
-        saving("type-conversions", 12.0, 61.0),
-        saving("special-functions", 9.0, 65.0),
+        cause_of("bank-conflicts", 16.0),
+        cause_of("idle-lanes", 14.0, together=28.0),
+        cause_of("loop-overhead", 13.0, together=37.0),
+        cause_of("type-conversions", 12.0, together=61.0),
+        cause_of("special-functions", 9.0, together=65.0),
     ]
     assert "With the next 3 causes removed as well, likely to save 61 %" in next_text(hidden)
     assert shown(hidden)[0] == [one.cause for one in hidden[:4]]
@@ -257,17 +247,14 @@ def test_the_rest_of_long_advice_stands_at_the_cause_of_which_the_headline_has_t
 
 
 def test_nearly_all_of_the_time_is_not_all_of_it():
-    causes = [saving("bank-conflicts", 60.0), saving("idle-lanes", 99.6, 100.0)]
+    causes = [cause_of("bank-conflicts", 60.0), cause_of("idle-lanes", 99.6, together=100.0)]
     page = text_of(causes)
     assert "> 99 %  > 99 %  idle-lanes" in page
     assert "100 %" not in page
 
 
 def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
-    nowhere = [
-        Cause(name, "", "", Savings(9.0, 9.0), PLACES[1:], {}, "instruction")
-        for name in ("barriers", "idle-lanes")
-    ]
+    nowhere = [cause_of(name, places=PLACES[1:]) for name in ("barriers", "idle-lanes")]
     page = flat(text_of(nowhere))
     assert page.count("no source lines are recorded") == page.count("compile with -lineinfo") == 1
     assert "no source lines" not in text_of()
@@ -292,12 +279,9 @@ CUPY = f"{40 * 'a'}.cubin.cu"
 def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, said):
     """CuPy compiles the text of a RawKernel, and names it by a hash."""
     places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
-    causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {}, where_is="line")]
+    causes = [cause_of("barriers", places=places)]
     headline = with_next(explained("It takes 1 ms.", causes), causes)
-    sections = [
-        headline_blocks(headline),
-        cause_blocks([*causes, CAUSES_FOUND[0]], [], headline),
-    ]
+    sections = [headline_blocks(headline), cause_blocks([*causes, CAUSES_FOUND[0]], [], headline)]
     page = flat(document_text(Document("", sections), Window(width=80)))
     assert ("code that CuPy compiled" in page) == said
     assert file not in page or not said
@@ -315,16 +299,8 @@ def test_code_that_is_no_file_is_explained_in_a_list_of_kernels_and_in_a_compari
 
 
 def test_an_answer_that_names_no_line_of_cupy_explains_it_where_a_cause_below_does():
-    launch = Cause("grid-too-small", "Few blocks.", "More blocks.", Savings(60.0, 90.0), [], {})
-    at_line = Cause(
-        "barriers",
-        "Warps wait.",
-        "Wait less.",
-        Savings(9.0, 9.0),
-        [CodePlace("BAR", 16, 9.0, CUPY, 19)],
-        {},
-        "line",
-    )
+    launch = cause_of("grid-too-small")
+    at_line = cause_of("barriers", 9.0, places=[CodePlace("BAR", 16, 9.0, CUPY, 19)])
     headline = with_next(explained("It takes 1 ms.", [launch]), [launch])
     assert "CuPy" not in str(headline_blocks(headline))
     assert "code that CuPy compiled" in flat_text(cause_blocks([launch, at_line], [], headline))

@@ -245,11 +245,7 @@ def test_of_several_kernels_a_narrow_window_keeps_both_times():
     assert "3.000 ms   3.300 ms  +10.00" in next(line for line in lines if line.startswith("load"))
     alike = [pair(name=f"{name}: kernel", kernel="kernel") for name in ("first", "second")]
     lines = text(derive_finding(alike, []), 80).splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("kernel")] == [
-        "recording",
-        "first",
-        "second",
-    ]
+    assert [line.split()[1] for line in lines if line.startswith("kernel")] == ["recording", "first", "second"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -311,12 +307,7 @@ def test_junit_counts_what_it_holds():
         for name in ("failures", "errors", "skipped"):
             tag = {"failures": "failure", "errors": "error"}.get(name, name)
             assert int(element.attrib[name]) == len(root.findall(f".//{tag}"))
-    assert [case.attrib["classname"] for case in root.iter("testcase")] == [
-        "gemm-6",
-        "gemm-7",
-        "gemm-8",
-        "gemm-9",
-    ]
+    assert [case.attrib["classname"] for case in root.iter("testcase")] == ["gemm-6", "gemm-7", "gemm-8", "gemm-9"]  # fmt: skip
 
 
 def test_a_run_held_against_itself_is_skipped():

@@ -6,15 +6,11 @@ import pytest
 
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
-from profiler.catalog.metrics import BY_NAME
 from profiler.present.documents.rungs import HEADER, collected_document, collected_row, next_command
 from profiler.present.render.cells import table_texts
 from profiler.present.render.terminal import Window, document_text
 
-METRICS = {
-    BY_NAME["duration_ns"].ncu[0]: (4_000_000.0, "ns"),
-    BY_NAME["issue_active_pct"].ncu[0]: (66.0, "%"),
-}
+METRICS = {"duration_ns": (4_000_000.0, "ns"), "issue_active_pct": (66.0, "%")}
 
 
 def row_of(run, kernel="k", status="collected"):
@@ -22,8 +18,7 @@ def row_of(run, kernel="k", status="collected"):
 
 
 def table_of(*rows):
-    document = collected_document([tuple(row.values()) for row in rows])
-    ((table,),) = document.sections
+    ((table,),) = collected_document([tuple(row.values()) for row in rows]).sections
     return table
 
 
@@ -74,8 +69,7 @@ def test_a_row_has_the_means_over_launches_and_the_median_of_the_timings(make_ru
 
 
 def test_a_row_leaves_figures_empty_that_were_not_measured(make_run):
-    run = make_run({"kernel": "k"}, name="mine", workload=None)
-    row = row_of(run)
+    row = row_of(make_run({"kernel": "k"}, name="mine", workload=None))
     for name in ("unprofiled_ns", "gflops", "reference_pct", "profiled_ns", "fma_pipe_pct"):
         assert row[name] is None
     assert not {"unprofiled_ns", "size"} & printed(row).keys()

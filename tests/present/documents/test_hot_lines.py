@@ -2,25 +2,21 @@
 
 import pytest
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.recording.hot_lines import HotLine
 from profiler.present.document import Table, Text
 from profiler.present.documents.recording import hot_line_blocks
+from tests.made_causes import cause_of
 
 HOT = [HotLine("kernel.cu", 15, 60.0, {"long_scoreboard": 90.0}, "x = a[i];")]
 
 
-def cause(line, where_is="line"):
-    places = [CodePlace("LDG", 0x10, 100.0, "kernel.cu", line)]
-    return Cause("loads-not-overlapped", "Why.", "Change.", Savings(9.0, 90.0), places, {}, where_is)
-
-
 @pytest.mark.parametrize(
-    ("first", "explained"), [(cause(16), True), (cause(15), False), (cause(16, "kernel"), False)]
-)
-def test_a_first_cause_at_another_line_than_the_hottest_is_explained(first, explained):
+    ("name", "line", "explained"), [("barriers", 16, True), ("barriers", 15, False), ("grid-too-small", 16, False)]
+)  # fmt: skip
+def test_a_first_cause_at_another_line_than_the_hottest_is_explained(name, line, explained):
+    first = cause_of(name, line=line)
     texts = [block.text for block in hot_line_blocks(HOT, [first]) if isinstance(block, Text)]
-    assert any("loads-not-overlapped names kernel.cu:16" in text for text in texts) is explained
+    assert any(f"{name} names kernel.cu:16" in text for text in texts) is explained
 
 
 @pytest.mark.parametrize(
@@ -41,9 +37,7 @@ def test_a_closing_brace_is_explained(text, stalls, explained):
     ("text", "of_called", "explained"),
     [("y[i] = z", True, True), ("y[i] = z", False, False), ("}", True, False)],
 )
-def test_a_last_line_that_stands_for_called_functions_is_explained_unless_a_brace_is(
-    text, of_called, explained
-):
+def test_a_last_line_for_called_functions_is_explained_unless_a_brace_is(text, of_called, explained):
     blocks = hot_line_blocks([HotLine("kernel.py", 43, 54.0, {"wait": 32.0}, text, of_called=of_called)], [])
     texts = [block.text for block in blocks if isinstance(block, Text)]
     assert any("At kernel.py:43, where the code of the kernel ends" in one for one in texts) is explained

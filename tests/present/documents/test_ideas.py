@@ -30,13 +30,7 @@ def idea(number=2, **fields):
 
 
 def finding(*ideas, **fields):
-    facts = {
-        "schema_version": 1,
-        "ladder": "copy",
-        "title": "A copy",
-        "gpu": "NVIDIA H200",
-        "workload": {"n": 7},
-    }
+    facts = {"schema_version": 1, "ladder": "copy", "title": "A copy", "gpu": "NVIDIA H200", "workload": {"n": 7}}  # fmt: skip
     return IdeasFinding(**{**facts, **fields}, ideas=list(ideas))
 
 
@@ -56,14 +50,7 @@ def test_a_step_is_a_line_with_its_idea_and_its_counters_below():
     heading, steps, notes = text(idea(2), idea(3, reason="")).split("\n\n")
     assert heading == "copy: what each idea was worth (NVIDIA H200, n=7)"
     lines = [line.strip() for line in steps.splitlines()]
-    assert re.split(" {2,}", lines[1]) == [
-        "2",
-        "float4",
-        "1",
-        "1.149x on RTX 3050",
-        "1.021x ± 0.10 %",
-        "holds",
-    ]
+    assert re.split(" {2,}", lines[1]) == ["2", "float4", "1", "1.149x on RTX 3050", "1.021x ± 0.10 %", "holds"]  # fmt: skip
     assert lines[2:4] == ["four floats an access", "DRAM 90 -> 92 % busy"]
     assert lines[4].startswith("3  float4")
     assert len(lines) == 6

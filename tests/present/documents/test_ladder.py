@@ -122,8 +122,7 @@ def test_a_view_that_was_asked_for_keeps_its_counters_in_a_narrow_window():
     finding = ladder(rung(1, metrics=counters), stepped(2, 1.5, "better"), view="memory")
     chosen = table_of(text(finding, 70))[0]
     assert ("binding" in chosen, "DRAM" in chosen) == (True, False)
-    document = ladder_document(finding, (), view_was_asked=True)
-    asked = table_of(document_text(document, Window(width=70)))[0]
+    asked = table_of(document_text(ladder_document(finding, (), view_was_asked=True), Window(width=70)))[0]
     assert ("binding" in asked, "DRAM" in asked, "max bw" in asked) == (False, True, True)
 
 

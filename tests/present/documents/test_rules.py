@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.recording.overview import SheetFinding
 from profiler.analyse.recording.rules import SheetRule
 from profiler.present.documents.parts.rules import rule_lines
+from tests.made_causes import cause_of
 
 _DIVERGENT = (
     "Instructions are executed in warps, which are groups of 32 threads. Optimal instruction throughput is achieved if all 32 "
@@ -54,7 +54,7 @@ def test_what_a_rule_promises_of_a_part_of_the_kernel_is_left_to_the_full_answer
 )
 def test_what_promises_little_is_left_out_beside_a_cause_that_would_save_more(promised, saves_pct, is_shown):
     rule = SheetRule("SourceCounters", "optimization", "1522 excessive sectors.", promised)
-    causes = [Cause("grid-too-small", "", "", Savings(saves_pct, 90.0), [], {})] if saves_pct else []
+    causes = [cause_of(saves=saves_pct)] if saves_pct else []
     (line,) = rule_lines(SheetFinding("k", 1, "GPU", [], [], [rule], causes=causes), full=False)
     assert (
         line.startswith("SourceCounters" if is_shown else "1 finding of Nsight Compute is left out") is True
@@ -67,7 +67,7 @@ def test_which_causes_the_findings_agree_with_that_are_left_out_is_said():
     rules = [
         SheetRule("S", "optimization", f"finding {n}", None, causes=one) for n, one in enumerate(of_causes)
     ]
-    causes = [Cause(name, "", "", Savings(30.0, 90.0), [], {}) for name in ("idle-lanes", "barriers")]
+    causes = [cause_of(name) for name in ("idle-lanes", "barriers")]
     sheet = SheetFinding("k", 1, "GPU", [], [], rules, causes=causes)
     said = "4 findings of Nsight Compute are left out, 2 of which agree with idle-lanes and barriers"
     assert rule_lines(sheet, full=False) == [said]

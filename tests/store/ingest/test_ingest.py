@@ -341,18 +341,11 @@ def test_the_command_lists_what_failed_and_ends_with_42(folder, tmp_path, prof_h
 
 @pytest.mark.slow
 def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_here):
-    runs = tmp_path / "runs"
-    assert prof_here("--runs", runs, "ingest", folder).returncode == 0
-    before = snapshot(runs)
-
-    done = prof_here("--runs", runs, "ingest", folder, "--format", "json")
-
-    assert done.returncode == 0
-    assert "3 already stored, unchanged" in done.stderr
-    assert {one["status"] for one in json.loads(done.stdout)} == {"known"}
-    after = snapshot(runs)
-    before.pop("."), after.pop(".")
-    assert after == before
+    ingesting = ("--runs", tmp_path / "runs", "ingest", folder, "--format", "json")
+    first, second = prof_here(*ingesting), prof_here(*ingesting)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "3 already stored, unchanged" in second.stderr
+    assert {one["status"] for one in json.loads(second.stdout)} == {"known"}
 
 
 @pytest.mark.parametrize(
@@ -365,9 +358,7 @@ def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_
         ("nothing.ncu-rep", ReportEmpty),
     ],
 )
-def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
-    folder, tmp_path, prof_here, name, error
-):
+def test_one_bad_report_ends_with_its_own_code_and_writes_nothing(folder, tmp_path, prof_here, name, error):
     whole = (folder / "graph.ncu-rep").read_bytes()
     os.mkfifo(folder / "pipe.ncu-rep")
     (folder / "loop.ncu-rep").symlink_to("loop.ncu-rep")

@@ -240,14 +240,7 @@ fsspec.register_implementation("atonce", AtOnce)
 def test_a_pattern_finds_what_fsspec_finds(s3, store, pattern):
     url = s3() if store == "s3" else f"{store}://bucket/runs"
     system, root = fsspec.url_to_fs(url)
-    names = [
-        "x.ncu-rep",
-        "a/x.ncu-rep",
-        "a/b/y.ncu-rep",
-        "a/b/c/d/y.ncu-rep",
-        "ab/b/x.ncu-rep",
-        "b/x.ncu-rep",
-    ]
+    names = ["x.ncu-rep", "a/x.ncu-rep", "a/b/y.ncu-rep", "a/b/c/d/y.ncu-rep", "ab/b/x.ncu-rep", "b/x.ncu-rep"]  # fmt: skip
     system.pipe({f"{root}/{name}": b"1" for name in names})
     places = [one.rstrip("/") for one in system.glob(f"{root}/{pattern}")]
     below = {name for name in names if any(f"{root}/{name}/".startswith(f"{one}/") for one in places)}

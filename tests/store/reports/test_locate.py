@@ -87,9 +87,7 @@ def test_each_report_is_there_once_with_its_size(memory, tmp_path):
         ("gs://bucket/x", RemoteNotInstalled, "gs://bucket/x: its file system is not installed: "),
     ],
 )  # fmt: skip
-def test_a_place_that_cannot_be_opened_is_listed_and_gives_the_reason_when_it_is_read(
-    memory, tmp_path, place, error, message
-):
+def test_what_cannot_be_opened_is_listed_and_says_why_when_read(memory, tmp_path, place, error, message):
     (report,) = find_reports([place])
 
     assert str(report) == place

@@ -59,14 +59,7 @@ def read_whole(sandbox, reports, tmp_path_factory):
         ("Eats", "reader ran out of memory on it"),
     ],
 )
-def test_a_worker_that_misbehaves_fails_alone(
-    sandbox,
-    misbehaving,
-    reports,
-    tmp_path,
-    request_name,
-    message,
-):
+def test_a_worker_that_misbehaves_fails_alone(sandbox, misbehaving, reports, tmp_path, request_name, message):
     report = reports / "graph.ncu-rep"
     bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
     limit_s = 8 if request_name == "Spins" else None
@@ -248,9 +241,7 @@ def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["while the reader starts", "while it reads"])
-def test_whoever_waits_for_a_report_hears_that_its_reading_was_abandoned(
-    misbehaving, reports, tmp_path, when
-):
+def test_who_waits_for_a_report_hears_that_its_reading_was_abandoned(misbehaving, reports, tmp_path, when):
     report, folder = reports / "graph.ncu-rep", tmp_path / "run"
     sandbox = Sandbox(workers=1)
     answer = sandbox.submit(misbehaving.Waits((report,), folder))

@@ -64,9 +64,7 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(reports, disk, tmp_path, p
     assert len(store.ids()) == 5
 
 
-def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
-    reports, disk, tmp_path, prof_here
-):
+def test_a_compressed_report_that_there_is_no_room_to_unpack_says_so(reports, disk, tmp_path, prof_here):
     from profiler.store.reports.identity import pack_report
 
     packed = tmp_path / "several.ncu-rep.zst"

@@ -36,12 +36,7 @@ def test_a_number_means_its_kernel_in_a_ladder_whose_name_others_begin_with(refe
 
 def test_a_ladder_has_no_kernels_of_one_whose_name_begins_like_it():
     of_conv = name_filter(None, "conv", of_ladder=True)
-    assert [name for name in STORED if of_conv(name)] == [
-        "conv-2",
-        "conv-2-source",
-        "conv-2-timed",
-        "conv-20",
-    ]
+    assert [name for name in STORED if of_conv(name)] == ["conv-2", "conv-2-source", "conv-2-timed", "conv-20"]  # fmt: skip
     assert kernels_of("conv", ["conv-2-1", "conv-2-1-timed"], any_preset=True) == []
     assert nothing_found("2", "conv", ["conv-2-1", "conv-3"]) == "no run of kernel 2; conv has runs of 3"
 

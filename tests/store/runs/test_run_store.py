@@ -242,11 +242,9 @@ def test_another_report_in_its_place_is_refused(copy, graph, reports):
 @pytest.mark.parametrize("file", ["report.ncu-rep.zst", "metrics.parquet", MANIFEST_FILE])
 def test_show_compare_and_ingest_refuse_a_damaged_run(copy, graph, reports, prof_here, verb, file):
     truncate(graph / file)
-    arguments = {
-        "show": ["graph"],
-        "compare": ["graph", "graph"],
-        "ingest": [reports / "graph.ncu-rep"],
-    }[verb]
+    arguments = {"show": ["graph"], "compare": ["graph", "graph"], "ingest": [reports / "graph.ncu-rep"]}[
+        verb
+    ]
 
     done = prof_here("--runs", copy.root, verb, *arguments)
 
@@ -278,10 +276,7 @@ def test_fields_that_this_version_does_not_know_are_no_harm(copy, graph):
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (
-            lambda manifest: {k: v for k, v in manifest.items() if k != "kernels"},
-            "missing required field `kernels`",
-        ),
+        (lambda manifest: {k: v for k, v in manifest.items() if k != "kernels"}, "missing required field `kernels`"),
         (lambda manifest: {**manifest, "kernels": "none"}, r"Expected `array`, got `str` - at `\$\.kernels`"),
         (lambda manifest: {**manifest, "origin": "found"}, "Invalid enum value 'found'"),
         (
@@ -291,7 +286,7 @@ def test_fields_that_this_version_does_not_know_are_no_harm(copy, graph):
         (lambda manifest: {**manifest, "tables": {}}, "do not belong together"),
         (lambda manifest: [manifest], "Expected `object`, got `array`"),
     ],
-)
+)  # fmt: skip
 def test_a_manifest_that_makes_no_sense_is_refused(copy, graph, spoil, reason):
     rewrite(graph, spoil(json.loads((graph / MANIFEST_FILE).read_text())))
 

@@ -58,11 +58,7 @@ def a_page_without_end():
     row = arrow_schema("rules").empty_table().to_pydict() | {
         name: ["x"] for name in ("section", "rule", "kind")
     }
-    row = {name: value or [None] for name, value in row.items()} | {
-        "run_id": ["x"],
-        "launch": [0],
-        "message": text,
-    }
+    row = {name: value or [None] for name, value in row.items()} | {"run_id": ["x"], "launch": [0], "message": text}  # fmt: skip
     return "rules", parquet(pa.table(row, schema=arrow_schema("rules"))), 1
 
 

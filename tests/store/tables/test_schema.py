@@ -49,8 +49,7 @@ def test_every_table_says_which_run_a_row_belongs_to():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_units_and_documentation_are_in_the_parquet_file(store, name):
-    run = store.find("graph", ladder="gemm")
-    schema = pq.read_schema(run.path / f"{name}.parquet")
+    schema = pq.read_schema(store.find("graph", ladder="gemm").path / f"{name}.parquet")
 
     assert schema.metadata[b"schema_version"] == str(SCHEMA_VERSION).encode()
     assert schema.metadata[b"table"] == name.encode()

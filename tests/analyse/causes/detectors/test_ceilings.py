@@ -48,9 +48,7 @@ def test_without_the_mix_of_reads_and_writes_a_kernel_may_be_as_fast_as_a_copy(u
         ("tensor", {"tensor_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
     ],
 )
-def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_than_the_rest(
-    resource, figures, said
-):
+def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_only_the_rest(resource, figures, said):
     (candidate,) = ceilings.detect_ceilings(evidence_of(LOAD, busy={resource: 0.95}, figures=figures))
     assert said in candidate.sentence
     # The same results may need fewer bytes.
@@ -124,8 +122,7 @@ def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
 
 @pytest.mark.parametrize(("dram", "found"), [(0.2, ["at-l2-bandwidth"]), (0.92, ["at-memory-bandwidth"])])
 def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, found):
-    evidence = evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})
-    assert names(ceilings.detect_ceilings, evidence) == found
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})) == found
 
 
 @pytest.mark.parametrize("issue", [0.0, 0.9, 1.0])
@@ -139,9 +136,7 @@ def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, f
         ("l2", "l2_pct"),
     ],
 )
-def test_what_is_used_of_what_is_within_reach_is_the_time_that_the_work_would_still_take(
-    resource, figure, issue
-):
+def test_what_is_used_of_what_is_within_reach_is_the_time_that_the_work_still_takes(resource, figure, issue):
     used = 80.0 if resource != "l2" else 85.0
     busy = used / 100 if resource != "l2" else 0.97
     evidence = evidence_of(LOAD, busy={resource: busy, "issue": issue}, figures={figure: used})

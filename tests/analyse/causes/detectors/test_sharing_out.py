@@ -1,7 +1,7 @@
 """Blocks of fewer threads than a warp has lanes: several go together, or the lanes share one out."""
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of
+from made_evidence import LOAD, LOOP, active, evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.launch import occupancy
@@ -13,9 +13,7 @@ OF_ONE = {"lanes": 1.0, "acting": 1.0, "sectors": 100.0, "ideal_sectors": 100.0}
 
 
 def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
-    facts = {1: OF_ONE | {"sectors": sectors}} | {
-        place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)
-    }
+    facts = {1: OF_ONE | {"sectors": sectors}} | {place: active(1.0) for place in (0, 2, 3, 4)}
     return evidence_of("NOP", LOAD, further, LOOP, "EXIT", facts=facts, block=block, grid=grid,
                        figures={"sms": 132.0, "shared_bytes": 1024.0, "shared_of_block": 227 * 1024.0} | (figures or {}))  # fmt: skip
 
@@ -28,19 +26,13 @@ def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
         (few(ROW, block=32), ""),  # all lanes have a thread
         (few(ROW, block=16), ""),  # 16 threads walk through one table together
         (few(ROW, block=16, sectors=1600.0), "in steps of `blockDim.x`"),  # each through a row of its own
-        (
-            few(figures={"shared_bytes": 7265.0}),
-            "such as the elements of a row",
-        ),  # 32 of them need 227 KiB and more
+        (few(figures={"shared_bytes": 7265.0}), "such as the elements of a row"),  # 32 of them need 227 KiB and more
         (few(figures={"shared_bytes": 7264.0}), ""),
         (few(block=16, figures={"shared_bytes": 7265.0}), ""),  # only two of them
-        (
-            few(grid=32 * 4 * 132 - 1),
-            "such as the elements of a row",
-        ),  # less than a warp for each of 528 schedulers
+        (few(grid=32 * 4 * 132 - 1), "such as the elements of a row"),  # less than a warp for each of 528 schedulers
         (few(grid=32 * 4 * 132), ""),
     ],
-)
+)  # fmt: skip
 def test_lanes_share_a_block_out_where_it_is_a_row_or_where_several_do_not_go_together(kernel, advice):
     assert advice in share_out(kernel)
     assert bool(share_out(kernel)) == bool(advice)

@@ -53,7 +53,12 @@ def test_those_who_wait_for_a_pipe_wait_for_all_who_fill_it_and_not_for_another_
     assert [charged[site]["math_pipe_throttle"] for site in evidence.sites] == pytest.approx([1, 99, 7])
 
 
-ISSUED = "smsp__inst_issued.sum"
+def issuing(evidence, count):
+    """The profile of the evidence, in which so many instructions were issued."""
+    name = "smsp__inst_issued.sum"
+    profile = replace(evidence.profile, raw={name: Series(BY_NAME["duration_ns"], name, Readings([count]))})
+    vars(profile)["code"] = evidence.profile.code
+    return profile
 
 
 @pytest.mark.parametrize(
@@ -70,9 +75,7 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(ato
     """200 requests and as many instructions, so that the waiting for each instruction is that for each request, if its result is asked for."""
     evidence = evidence_of(atomic, "LDG.E R4, [R2.64]", "FADD R5, R5, R4",
                            facts={2: {"waits": {"long_scoreboard": 50}}})  # fmt: skip
-    issued = Series(BY_NAME["duration_ns"], ISSUED, Readings([200.0]))
-    profile = replace(evidence.profile, raw={ISSUED: issued})
-    vars(profile)["code"] = evidence.profile.code
+    profile = issuing(evidence, 200.0)
     figures = {"mem_busy_pct": busy, "stall_long_scoreboard": latency}
     charged = charge_waits(
         profile,
@@ -83,6 +86,21 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(ato
     assert [site.kind for site in evidence.sites if charged[site].total] == [
         "atomic" if waits_behind_it else "global load"
     ]
+
+
+@pytest.mark.parametrize("loads", [0, 1, 8])
+def test_loads_that_are_issued_together_wait_once_behind_an_atomic(loads):
+    """Warps wait for 5,000 cycles for each atomic and, once, for the loads before it: memory alone takes no 2,000."""
+    lines = [f"LDG.E R{10 + one}, [R2.64+{one:#x}]" for one in range(loads)]
+    lines += ["FADD R5, R5, R4", "RED.E.ADD [R8.64], R5"]
+    evidence = evidence_of(*lines, facts={loads: {"waits": {"long_scoreboard": 50}}})
+    profile = issuing(evidence, 100.0)
+    figures = {"mem_busy_pct": 10.0, "stall_long_scoreboard": 5_000.0}
+    assert are_atomics_contended(profile, figures, evidence.sites)
+    assert not are_atomics_contended(profile, figures | {"stall_long_scoreboard": 1_900.0}, evidence.sites)
+    assert not are_atomics_contended(
+        profile, figures, [one for one in evidence.sites if one.kind != "atomic"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,11 +117,8 @@ def test_loads_that_l1_answers_do_not_wait_behind_atomics(latency, hits, l1, sec
     """100 loads of four sectors each, if side by side."""
     facts = {1: {"sectors": sectors, "ideal_sectors": 400.0}, 2: {"waits": {"long_scoreboard": 50}}}
     evidence = evidence_of("RED.E.ADD [R8.64], R4", "LDG.E R4, [R2.64]", "FADD R5, R5, R4", facts=facts)
-    profile = replace(
-        evidence.profile, raw={ISSUED: Series(BY_NAME["duration_ns"], ISSUED, Readings([100.0]))}
-    )
     figures = {"mem_busy_pct": 10.0, "stall_long_scoreboard": latency, "l1_hit_pct": hits, "l1_pct": l1}
-    assert are_atomics_contended(profile, figures, evidence.sites) == contended
+    assert are_atomics_contended(issuing(evidence, 100.0), figures, evidence.sites) == contended
 
 
 @pytest.mark.parametrize(
@@ -112,11 +127,8 @@ def test_loads_that_l1_answers_do_not_wait_behind_atomics(latency, hits, l1, sec
 def test_waits_for_constants_say_nothing_of_atomics_beside_them(reason, contended):
     """They come behind the short scoreboard, as often as there are constants, and not once for each request to memory."""
     evidence = evidence_of("LDC R6, c[0x3][R7]", "RED.E.ADD [R8.64], R4")
-    profile = replace(
-        evidence.profile, raw={ISSUED: Series(BY_NAME["duration_ns"], ISSUED, Readings([200.0]))}
-    )
     figures = {"mem_busy_pct": 10.0, f"stall_{reason}": 2_010.0}
-    assert are_atomics_contended(profile, figures, evidence.sites) == contended
+    assert are_atomics_contended(issuing(evidence, 200.0), figures, evidence.sites) == contended
 
 
 @pytest.mark.parametrize(

@@ -61,15 +61,11 @@ def test_l2_sectors_of_spilled_registers_are_not_counted_as_excess_of_loads():
     ("opcode", "cycles", "sectors"),
     [
         ("LDG.E", 3.9, 4.0),
-        (
-            "LDG.E",
-            4.1,
-            16.4,
-        ),  # more than the four lines of the widest access of neighbours: four sectors for each cycle
+        ("LDG.E", 4.1, 16.4),  # more than the four lines of the widest access of neighbours: four sectors for each cycle
         ("LDG.E.128", 9.9, 16.0),  # 512 bytes take eight cycles to arrive, with a quarter to spare
         ("LDG.E.128", 10.1, 32.0),
     ],
-)
+)  # fmt: skip
 def test_an_access_that_takes_l1_longer_than_the_widest_of_neighbours_lies_apart(opcode, cycles, sectors):
     assert estimated(f"{opcode} R4, [R2.64]", l1_cycles_per_access=cycles) == [pytest.approx(sectors)]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_evidence import code_of, sites_of
+from made_evidence import active, code_of, evidence_of, sites_of
 
 from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes, read_sites
 from profiler.analyse.recording.profile import profile_kernel
@@ -27,16 +27,13 @@ DATA = Path(__file__).parents[3] / "data"
         ("MUFU.RCP MUFU.EX2 MUFU.SIN", "special"),
         ("F2I.FTZ.U32.TRUNC.NTZ I2F.U32.RP F2FP.BF16.F32.PACK_AB I2FP.F32.S32 FRND.FLOOR", "conversion"),
         ("FFMA FADD.FTZ FSETP.GT.AND FMNMX HFMA2 HADD2.F32 FCHK", "fp32"),
-        (
-            "IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX VHMNMX PRMT SEL",
-            "integer",
-        ),
+        ("IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX VHMNMX PRMT SEL", "integer"),
         ("BRA EXIT CALL.REL.NOINC RET.REL.NODEC BSSY BSYNC", "control"),
         ("BAR.SYNC.DEFER_BLOCKING MEMBAR.SC.GPU", "barrier"),
         ("SHFL.BFLY MATCH.ANY REDUX.SUM S2R S2UR LDC.64", "mio"),
         ("MOV IMAD.MOV.U32 ULDC R2UR VOTE.ANY NOP LDGDEPBAR DEPBAR.LE", "other"),
     ],
-)
+)  # fmt: skip
 def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
     assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
 
@@ -56,9 +53,7 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
         ("UIADD3 UISETP.NE.AND ULEA UIMAD UMOV", ("issue",)),
     ],
 )
-def test_arithmetic_takes_its_pipe_and_conversions_that_of_special_functions_unless_they_pack_or_stay_within_32_bits(
-    opcodes, units
-):
+def test_conversions_take_the_pipe_of_special_functions_unless_they_pack_or_stay_in_32_bits(opcodes, units):
     assert {sites_of(code_of(one))[0].units for one in opcodes.split()} == {units}
 
 
@@ -81,7 +76,7 @@ def test_pairs_of_registers_are_cleared_by_the_alu_since_hopper(capability, unit
 
 
 def test_lanes_that_are_predicated_off_are_idle():
-    (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: {"lanes": 32.0, "acting": 8.0}})
+    (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: active(8.0, of=32.0)})
     assert site.idle_share == 0.75
 
 
@@ -116,3 +111,9 @@ def test_the_calls_that_code_replaced_are_known_also_where_neither_text_nor_samp
     sites = read_sites(profile_kernel(run, run.table("launches").column("kernel")[0].as_py()))
     assert not any(site.text or site.waits for site in sites)
     assert any(site.inlined_at for site in sites)
+
+
+@pytest.mark.parametrize(("predicate", "counted"), [("@!PT", 0), ("@P0", 1), ("", 1)])
+def test_what_a_compiler_pads_asynchronous_copies_with_accesses_nothing(predicate, counted):
+    evidence = evidence_of(f"{predicate} LDS RZ, [RZ]".strip(), "LDGSTS.E.BYPASS.128 [R18], [R10.64]")
+    assert len(evidence.of("shared load")) == counted

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.evidence.latency import Effect
@@ -52,7 +52,7 @@ def test_copies_before_the_loop_are_those_of_its_first_turns(counted):
     """Of three turns, the last one has no tile left to copy: two tiles are copied in them, and one before. It shows where sectors are counted."""
     turn = [COPY, COPY, FRAGMENT, *[MMA] * 4, "@P0 BRA 0x20"]
     facts = {place: {"ideal_sectors": 16.0 * executed} for place, executed in enumerate((100, 100, 200, 200))}
-    lines = [*[(COPY, 100.0)] * 2, *((line, 300.0) for line in turn)]
+    lines = [*[(COPY, 100.0)] * 2, *executing(300.0, *turn)]
     evidence = replace(evidence_of(*lines, facts=facts if counted else {}), has_costs=counted)
     (found,) = too_little_reuse.detect_too_little_reuse(evidence)
     assert found.evidence["uses_per_staged_value"] == 16.0
@@ -71,20 +71,12 @@ def test_a_small_tile_gains_more_than_a_middling_one():
 @pytest.mark.parametrize(
     ("blocks", "after", "gone"),
     [
-        (
-            16 * 132,
-            (LOOP, "STG.E [R2], R12"),
-            1 - 16 / 64,
-        ),  # tiles four times as high and wide leave each SM one
-        (
-            4 * 132,
-            (LOOP, "STG.E [R2], R12"),
-            1 / 2,
-        ),  # only of those twice as high and wide is there one for each
+        (16 * 132, (LOOP, "STG.E [R2], R12"), 1 - 16 / 64),  # tiles four times as high and wide leave each SM one
+        (4 * 132, (LOOP, "STG.E [R2], R12"), 1 / 2),  # only of those twice as high and wide is there one for each
         (64, (LOOP, "STG.E [R2], R12"), None),  # SMs are idle already
         (64, ("STG.E [R2], R12", LOOP), 1 - 16 / 64),  # each block computes several tiles
     ],
-)
+)  # fmt: skip
 def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, after, gone):
     evidence = tile(2, 4, after=after, grid=blocks, figures={"sms": 132})
     found = list(too_little_reuse.detect_too_little_reuse(evidence))
@@ -106,14 +98,12 @@ def test_with_larger_tiles_the_block_meets_less_often_in_the_loop_and_as_often_a
     barrier, wait = "BAR.SYNC 0x0", {"waits": {"barrier": 50}}
     lines = [COPY, COPY, FRAGMENT, *[MMA] * 4]
     lines = [*lines, barrier, "NOP", LOOP] if inside else [*lines, LOOP, barrier, "NOP"]
-    evidence = evidence_of(*lines, facts={lines.index("NOP"): wait})
-    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines, facts={lines.index("NOP"): wait}))
     assert found.effect.waits["barrier"] == pytest.approx(gone)
 
 
 def test_copies_of_unknown_size_leave_the_tile_unknown():
-    evidence = evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP)
-    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP))
     assert "uses_per_staged_value" not in found.evidence
 
 

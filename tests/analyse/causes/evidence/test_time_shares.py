@@ -3,17 +3,11 @@
 import pytest
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures
-from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME
 
 
 @pytest.fixture
-def figures_of(make_run):
-    def derive(**values):
-        metrics = {BY_NAME[name].ncu[0]: value for name, value in values.items()}
-        return derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
-
-    return derive
+def figures_of(make_profile):
+    return lambda **counters: derive_figures(make_profile({"metrics": counters}))
 
 
 def test_a_scheduler_issues_or_stalls_or_is_empty(figures_of):
@@ -37,10 +31,7 @@ def test_the_share_of_l1_is_of_the_elapsed_time_and_so_is_that_of_shared_memory_
     assert shares == pytest.approx([40, 4, 25])
 
 
-ISSUED = {
-    "sm__issue_active.avg.pct_of_peak_sustained_elapsed": 40.0,
-    "smsp__issue_active.avg.per_cycle_active": 0.5,
-}
+ISSUED = {"issue_active_pct": 40.0, "issue_rate": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -51,13 +42,9 @@ ISSUED = {
         (ISSUED, 72.0),  # a scheduler may have no warp while another of its SM has one: more is not known
     ],
 )
-def test_l1_works_while_its_sm_has_a_warp_on_any_scheduler(make_run, counted, share):
-    metrics = {
-        "l1tex__throughput.avg.pct_of_peak_sustained_active": 90.0,
-        "gpc__cycles_elapsed.max": 900.0,
-    }
-    figures = derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics | counted}), "k"))
-    assert figures["l1_pct"] == pytest.approx(share)
+def test_l1_works_while_its_sm_has_a_warp_on_any_scheduler(figures_of, counted, share):
+    metrics = {"l1_throughput_pct": 90.0, "gpc__cycles_elapsed.max": 900.0}
+    assert figures_of(**metrics, **counted)["l1_pct"] == pytest.approx(share)
 
 
 def test_shares_that_were_not_recorded_and_shares_of_nothing_are_left_out(figures_of):
@@ -72,11 +59,11 @@ def test_shares_that_were_not_recorded_and_shares_of_nothing_are_left_out(figure
         {"gpc__cycles_elapsed.max": 1_000.0, "device__attribute_multiprocessor_count": 40.0},
     ],
 )
-def test_the_cycles_of_all_sms_are_found_in_reports_of_older_versions_of_ncu_too(make_run, metrics):
-    figures = derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
+def test_the_cycles_of_all_sms_are_found_in_reports_of_older_versions_of_ncu_too(figures_of, metrics):
+    figures = figures_of(**metrics)
     assert (figures["sms"], figures["sm_cycles"]) == (40, 40_000)
 
 
-def test_the_alu_pipe_is_found_under_the_name_that_nsight_computes_own_sections_use(make_run):
+def test_the_alu_pipe_is_found_under_the_name_that_nsight_computes_own_sections_use(make_profile):
     metrics = {"sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed": 62.0}
-    assert profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k").mean("alu_pipe_pct") == 62
+    assert make_profile({"metrics": metrics}).mean("alu_pipe_pct") == 62

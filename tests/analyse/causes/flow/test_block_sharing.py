@@ -6,10 +6,7 @@ from made_evidence import evidence_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 
 
-@pytest.mark.parametrize(
-    ("axis", "alike"),
-    [("X", 4), ("Y", 64), ("Z", 256)],
-)
+@pytest.mark.parametrize(("axis", "alike"), [("X", 4), ("Y", 64), ("Z", 256)])
 def test_blocks_along_the_other_dimensions_load_the_same(axis, alike):
     evidence = evidence_of(f"S2R R2, SR_CTAID.{axis}", "LDG.E R4, [R2]", grid=(64, 4, 1))
     assert count_blocks_alike(evidence, evidence.sites[-1]) == alike

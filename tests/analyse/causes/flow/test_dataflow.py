@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
@@ -50,15 +50,15 @@ def test_an_address_that_was_changed_between_is_not_the_same():
     ],
 )
 def test_what_all_lanes_have_is_loaded_again_under_any_predicate(first, acting, second, repeats):
-    evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: {"lanes": 32.0, "acting": acting}})
+    evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: active(acting, of=32.0)})
     assert len(find_repeated_loads(evidence)) == repeats
 
 
 @pytest.mark.parametrize(
     ("facts", "are_counted", "repeats"),
     [
-        ({"lanes": 32.0, "acting": 32.0}, True, 1),
-        ({"lanes": 32.0, "acting": 32.0}, False, 0),  # the mean of all instructions
+        (active(32.0), True, 1),
+        (active(32.0), False, 0),  # the mean of all instructions
         ({}, True, 0),
         ({}, False, 0),
     ],
@@ -178,11 +178,7 @@ def test_a_pair_of_sizes_is_no_array_that_an_address_points_into(place, pointers
 
 
 def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
-    halves = (
-        "ULDC.64 UR8, c[0x0][0x210]",
-        "LEA R4, P0, R11, UR8, 0x2",
-        "LEA.HI.X R5, R11, UR9, R12, 0x2, P0",
-    )
+    halves = ("ULDC.64 UR8, c[0x0][0x210]", "LEA R4, P0, R11, UR8, 0x2", "LEA.HI.X R5, R11, UR9, R12, 0x2, P0")  # fmt: skip
     evidence = evidence_of(*halves, "LDG.E R10, desc[UR6][R4.64]")
     assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.flow.lane_values import (
@@ -68,9 +68,7 @@ SUM = [
 
 
 def summed(before="IMAD R2, R1, 0x200, RZ", body=SUM, lanes=32.0):
-    evidence = evidence_of(
-        BLOCK, before, *body, facts={place: {"acting": lanes, "lanes": lanes} for place in range(2, 7)}
-    )
+    evidence = evidence_of(BLOCK, before, *body, facts={place: active(lanes) for place in range(2, 7)})
     return {site.instruction.name: part for site, part in find_alike_in_lanes(evidence).items()}
 
 
@@ -94,12 +92,9 @@ def test_few_lanes_or_turns_share_less():
         ("S2R R5, SR_TID.X", SUM),  # or begins its sum with another number
         ("IMAD R2, R1, 0x200, RZ", [("LDG.E R2, [R2.64]", 12800), *SUM[1:2], *SUM[3:]]),  # follows a list
         ("IMAD R2, R1, 0x200, RZ", [SUM[0], *SUM[2:]]),  # computes nothing
-        (
-            "IMAD R2, R1, 0x200, RZ",
-            [*SUM[:4], ("STG.E [R2.64], R5", 12800), *SUM[4:]],
-        ),  # others read what it leaves
+        ("IMAD R2, R1, 0x200, RZ", [*SUM[:4], ("STG.E [R2.64], R5", 12800), *SUM[4:]]),  # others read what it leaves
     ],
-)
+)  # fmt: skip
 def test_other_loops_are_not_shared_out(before, body):
     assert summed(before, body) == {}
 
@@ -171,8 +166,7 @@ SHUFFLE = "SHFL.BFLY PT, R5, R4, 0x10, 0x1f"
 
 
 @pytest.mark.parametrize(
-    ("storing", "copies"),
-    [((100.0, 32.0), 1), ((100.0, 8.0), 4), ((25.0, 32.0), 4), ((25.0, 8.0), 16)],
+    ("storing", "copies"), [((100.0, 32.0), 1), ((100.0, 8.0), 4), ((25.0, 32.0), 4), ((25.0, 8.0), 16)]
 )
 def test_where_a_part_of_the_threads_stores_the_others_have_copies(storing, copies):
     """Lanes of each warp may do so, or one warp of several."""
@@ -208,12 +202,9 @@ TEST = "ISETP.NE.AND P0, PT, {0}, RZ, PT"
         ((TEST.format("R4"), "@!P0 EXIT"), 1),
         ((TEST.format("R4"), "@!P0 BRA 0x50"), 1),
         ((TEST.format("R0"), "@!P0 EXIT"), 4),  # the index of a thread chooses
-        (
-            ("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"),
-            4,
-        ),  # all of a block end
+        (("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"), 4),  # all of a block end
     ],
-)
+)  # fmt: skip
 def test_threads_that_store_nothing_because_of_what_they_load_have_no_copies(between, copies):
     """A quarter of all elements may be of interest, as one of four colours."""
     assert copies_of((100.0, 8.0), *between) == copies
@@ -226,7 +217,6 @@ def test_a_predicate_may_choose_what_to_store_by_data(condition, copies):
 
 @pytest.mark.parametrize(("turns", "copies"), [(100.0, 1), (25.0, 4)])
 def test_each_turn_of_a_loop_may_store(turns, copies):
-    lines = (THREAD, *((line, 1000.0) for line in ("LDG.E R4, [R0.64]", "@P1 BRA 0x40")))
+    lines = (THREAD, *executing(1000.0, "LDG.E R4, [R0.64]", "@P1 BRA 0x40"))
     stored = ("STG.E [R0.64], R4", 10 * turns)
-    evidence = evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)
-    assert count_copies(evidence) == copies
+    assert count_copies(evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)) == copies

@@ -1,14 +1,10 @@
 """What a loop carries from turn to turn: by registers, by the predicates that choose between them, and not by what another predicate guards."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.loop_carried import (
-    count_chains,
-    follows_itself,
-    is_carried,
-)
+from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, is_carried
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (
@@ -35,7 +31,7 @@ SWEEP = (
 
 
 def loop_of(lines, facts=None):
-    return evidence_of(("MOV R2, R8", 10.0), *((line, 1000.0) for line in lines), ("EXIT", 10.0), facts=facts)
+    return evidence_of(("MOV R2, R8", 10.0), *executing(1000.0, *lines), ("EXIT", 10.0), facts=facts)
 
 
 def first_load_is_chased(lines):
@@ -88,13 +84,7 @@ def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
 
 @pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R13, RZ", False), ("@!P4 MOV R13, RZ", True)])
 def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
-    lines = (
-        "@P2 LDG.E R13, desc[UR4][R2.64]",
-        other,
-        "FADD R13, R13, R9",
-        "IADD3 R2, R2, 0x4, RZ",
-        "@P1 BRA 0x10",
-    )
+    lines = ("@P2 LDG.E R13, desc[UR4][R2.64]", other, "FADD R13, R13, R9", "IADD3 R2, R2, 0x4, RZ", "@P1 BRA 0x10")  # fmt: skip
     evidence = loop_of(lines)
     (addition,) = (site for site in evidence.sites if site.opcode == "FADD")
     assert is_carried(evidence, addition) == carried
@@ -183,8 +173,8 @@ def test_one_filter_within_another_is_counted_once(waits_inside, does):
     waits = {2: waits_inside, 18: 100 - waits_inside}
     evidence = evidence_of(
         ("MOV R2, R8", 10.0),
-        *((line, 1000.0) for line in FILTER),
-        *((line, 100.0) for line in outer),
+        *executing(1000.0, *FILTER),
+        *executing(100.0, *outer),
         *after,
         facts={place: {"waits": {"long_scoreboard": count}} for place, count in waits.items()},
     )

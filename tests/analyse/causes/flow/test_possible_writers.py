@@ -24,10 +24,7 @@ def test_a_register_holds_what_was_written_last_on_each_path(lines, written):
 
 @pytest.mark.parametrize(
     ("between", "written"),
-    [
-        ((), [f"@P0 {SECOND}"]),
-        (("ISETP.LT.AND P0, PT, R8, R9, PT",), [FIRST, f"@P0 {SECOND}"]),
-    ],
+    [((), [f"@P0 {SECOND}"]), (("ISETP.LT.AND P0, PT, R8, R9, PT",), [FIRST, f"@P0 {SECOND}"])],
 )
 def test_what_reads_under_a_predicate_reads_what_was_written_under_it_until_it_changes(between, written):
     assert written_before_read(FIRST, f"@P0 {SECOND}", *between, read=f"@P0 {READ}") == written
@@ -37,21 +34,11 @@ def test_what_reads_under_a_predicate_reads_what_was_written_under_it_until_it_c
     "lines",
     [
         # Two branches meet in one register, one after the other. The first does not lead to the end of the second.
-        (
-            "BSSY B0, 0x40",
-            "@P0 BRA 0x30",
-            FIRST,
-            "BSYNC B0",
-            SECOND,
-            "BSSY B0, 0x80",
-            "NOP",
-            "BSYNC B0",
-            READ,
-        ),
+        ("BSSY B0, 0x40", "@P0 BRA 0x30", FIRST, "BSYNC B0", SECOND, "BSSY B0, 0x80", "NOP", "BSYNC B0", READ),
         # Elsewhere, the code does not say which one ends.
         (FIRST, "BSSY B0, 0x60", "@P0 BRA 0x50", SECOND, "BSYNC B0", "EXIT", READ),
     ],
-)
+)  # fmt: skip
 def test_branches_that_meet_go_on_at_their_end(lines):
     assert written_before_read(*lines) == [SECOND]
 

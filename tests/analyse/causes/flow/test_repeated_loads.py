@@ -1,7 +1,7 @@
 """A loop that reads what one before it has read, however its addresses are written, repeats the work of memory."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.flow.repeated_loads import (
@@ -25,17 +25,9 @@ SECOND = [
 ]
 
 
-def passes(
-    second,
-    between=(),
-    count=4000.0,
-    sectors=4000.0,
-    moved=0.0,
-    what=(SUM,),
-    before=FIRST,
-):
+def passes(second, between=(), count=4000.0, sectors=4000.0, moved=0.0, what=(SUM,), before=FIRST):
     """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up, or the second does something else."""
-    lines = [(one, 400.0) for one in (*START, *before)]
+    lines = executing(400.0, *START, *before)
     loads = [len(lines)]
     lines += [
         ("LDG.E R10, [R8.64]", 4000.0),
@@ -43,11 +35,11 @@ def passes(
         ("IADD3 R8, R8, 0x400, RZ", 4000.0),
         (f"@P0 BRA {16 * loads[0]:#x}", 4000.0),
     ]
-    lines += [(one, 400.0) for one in (*between, *second)]
+    lines += executing(400.0, *between, *second)
     loads.append(len(lines))
     lines += [
         ("LDG.E R10, [R8.64]", count),
-        *((one, count) for one in what),
+        *executing(count, *what),
         ("IADD3 R8, R8, 0x400, RZ", count),
         (f"@P0 BRA {16 * loads[1]:#x}", count),
     ]
@@ -193,26 +185,24 @@ def planes(apart, bytes_of_a_block):
     """Two passes over the pixels of all images: each in a loop over images of its own if `apart`, or both in one of them."""
     blocks, per_block = 50, 8
     warps = blocks * per_block
-    lines = [(one, warps) for one in START]
+    lines = executing(warps, *START)
     outer = len(lines)
-    lines += [(one, warps * IMAGES) for one in FIRST]
+    lines += executing(warps * IMAGES, *FIRST)
     loads = []
     for pass_ in (FIRST, SECOND):
         if pass_ is SECOND:
             if apart:
                 lines += [(f"@P0 BRA {16 * outer:#x}", warps * IMAGES), ("NOP", warps)]
                 outer = len(lines)
-            lines += [(one, warps * IMAGES) for one in SECOND]
+            lines += executing(warps * IMAGES, *SECOND)
         loads.append(len(lines))
-        lines += [
-            (one, warps * PIXELS)
-            for one in (
-                "LDG.E R10, [R8.64]",
-                SUM if pass_ is FIRST else "STG.E [R4.64], R10",
-                "IADD3 R8, R8, 0x400, RZ",
-                f"@P1 BRA {16 * loads[-1]:#x}",
-            )
-        ]
+        lines += executing(
+            warps * PIXELS,
+            "LDG.E R10, [R8.64]",
+            SUM if pass_ is FIRST else "STG.E [R4.64], R10",
+            "IADD3 R8, R8, 0x400, RZ",
+            f"@P1 BRA {16 * loads[-1]:#x}",
+        )
     lines.append((f"@P0 BRA {16 * outer:#x}", warps * IMAGES))
     sectors = bytes_of_a_block * warps / per_block / 32
     facts = {
@@ -231,9 +221,7 @@ def test_a_block_keeps_half_of_what_the_registers_of_an_sm_hold(kibibytes, is_ke
     ("apart", "kibibytes", "is_kept"),
     [(True, 100, True), (True, 1000, False), (False, 1000, True), (False, 2000, False)],
 )
-def test_a_block_keeps_what_it_reads_between_the_passes_and_not_what_it_reads_in_one_turn(
-    apart, kibibytes, is_kept
-):
+def test_a_block_keeps_what_it_reads_between_passes_and_not_what_one_turn_reads(apart, kibibytes, is_kept):
     """Of ten images, one after the other, it keeps one if the next pass reads the same one before the next image."""
     evidence, (_, second) = planes(apart, kibibytes * 1024.0)
     assert find_later_passes(evidence) == ({evidence.sites[second]: True} if is_kept else {})
@@ -256,7 +244,7 @@ def test_an_address_that_leads_to_that_of_the_next_turn_goes_with_the_loads_but_
         end,
         "@P0 BRA 0x10",
     )
-    evidence = evidence_of("IMAD.WIDE R2, R0, 0x4, R12", *((line, 800.0) for line in turn), "EXIT")
+    evidence = evidence_of("IMAD.WIDE R2, R0, 0x4, R12", *executing(800.0, *turn), "EXIT")
     gone = find_addresses_gone(evidence, dict.fromkeys(evidence.of("global load"), 3 / 4))
     assert {site.instruction.text: part for site, part in gone.items()} == dict.fromkeys(going, 3 / 4)
 
@@ -298,15 +286,13 @@ def test_a_row_that_each_turn_searches_anew_could_be_kept():
         {"begin": ("LDG.E R8, [R2.64]", 400.0)},  # data says where it is
         {"begin": ("LDS R8, [R2]", 400.0)},
         {"begin": ("NOP", 400.0)},  # it goes on where the turn before has ended
-        {
-            "until": ("ISETP.LT.AND P1, PT, R8, R12, PT", 4000.0)
-        },  # it ends elsewhere, and would go on from there
+        {"until": ("ISETP.LT.AND P1, PT, R8, R12, PT", 4000.0)},  # it ends elsewhere, and would go on from there
         {"load": ("LDG.E.STRONG.GPU R10, [R8.64]", 4000.0)},  # others may have written meanwhile
         {"value": ("STG.E [R4.64], R20", 400.0)},  # each turn may change it
         {"value": ("RED.E.ADD.STRONG.GPU [R4.64], R20", 400.0)},
         {"end": ("NOP", 400.0)},  # one turn
     ],
-)
+)  # fmt: skip
 def test_what_an_outer_turn_decides_is_read_for_the_first_time(changed):
     assert searched(**changed) == {}
 
@@ -319,13 +305,7 @@ def test_a_block_keeps_what_one_of_the_outer_turns_reads(kibibytes, is_kept):
 @pytest.mark.parametrize(("index", "found"), [("LDS R9, [R8]", {}), ("MOV R9, R8", {"LDG": 3 / 4})])
 def test_what_stands_where_the_turn_has_staged_in_shared_memory_is_read_for_the_first_time(index, found):
     """Each of four turns stages a tile of indices; an inner loop loads where these say, or where its own count says."""
-    staging = (
-        "IMAD R2, R12, 0x1000, R0",
-        "LDG.E R3, [R2.64]",
-        "STS [R0], R3",
-        "BAR.SYNC 0x0",
-        "MOV R8, RZ",
-    )
+    staging = ("IMAD R2, R12, 0x1000, R0", "LDG.E R3, [R2.64]", "STS [R0], R3", "BAR.SYNC 0x0", "MOV R8, RZ")
     gathering = (
         index,
         "IMAD.WIDE R10, R9, 0x4, R4",
@@ -337,10 +317,10 @@ def test_what_stands_where_the_turn_has_staged_in_shared_memory_is_read_for_the_
     )
     going_on = ("IADD3 R12, R12, 0x1, RZ", "ISETP.LT.AND P0, PT, R12, 0x4, PT", "@P0 BRA 0x20")
     evidence = evidence_of(
-        *((one, 100.0) for one in ("S2R R0, SR_TID.X", "MOV R12, RZ")),
-        *((one, 400.0) for one in staging),
-        *((one, 4000.0) for one in gathering),
-        *((one, 400.0) for one in going_on),
+        *executing(100.0, "S2R R0, SR_TID.X", "MOV R12, RZ"),
+        *executing(400.0, *staging),
+        *executing(4000.0, *gathering),
+        *executing(400.0, *going_on),
         ("STG.E [R4.64], R22", 100.0),
         grid=25,
         block=128,

@@ -1,7 +1,7 @@
 """Which accesses of a loop come to the same address in each of its turns."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
@@ -10,13 +10,7 @@ LOADED = "LDG.E R4, [R2.64+0x8]"
 
 def fixed_in_loop(*turn, after=()):
     """Returns the part of the load's executions that repeat its address, in a loop of 100 turns."""
-    lines = [
-        ("MOV R6, R8", 10),
-        *((line, 1000) for line in turn),
-        ("@P0 BRA 0x10", 1000),
-        *after,
-        ("EXIT", 10),
-    ]
+    lines = [("MOV R6, R8", 10), *executing(1000, *turn), ("@P0 BRA 0x10", 1000), *after, ("EXIT", 10)]
     evidence = evidence_of(*lines)
     (load,) = (site for site in evidence.sites if site.instruction.text == LOADED)
     return has_fixed_address(evidence, load)
@@ -67,7 +61,7 @@ TESTED = "ISETP.GT.AND P1, PT, R6, R7, PT"
 def test_what_a_predicate_lets_act_in_some_turns_is_the_same_in_those(makers, fixed):
     lines = [
         ("MOV R6, R8", 10),
-        *((line, 1000) for line in ["IADD3 R6, R6, 0x1, RZ", TESTED, *makers, f"@P1 {LOADED}"]),
+        *executing(1000, "IADD3 R6, R6, 0x1, RZ", TESTED, *makers, f"@P1 {LOADED}"),
         ("@P0 BRA 0x10", 1000),
         ("EXIT", 10),
     ]

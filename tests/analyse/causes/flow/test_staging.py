@@ -1,7 +1,7 @@
 """Loads fill shared memory if what is stored there is their value, moved, packed, converted or scaled; a sum of several is another value."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 
@@ -11,7 +11,7 @@ USED = "LDS R20, [R21]"
 def is_staged(*lines, uses=USED):
     """Whether the first load of a loop fills shared memory, which the loop also reads."""
     body = ("LDG.E R4, [R2.64]", *lines, uses, "@P0 BRA 0x10")
-    evidence = evidence_of(("MOV R2, R8", 10.0), *((line, 100.0) for line in body), ("EXIT", 10.0))
+    evidence = evidence_of(("MOV R2, R8", 10.0), *executing(100.0, *body), ("EXIT", 10.0))
     return feeds_shared_memory(evidence, evidence.sites[1])
 
 

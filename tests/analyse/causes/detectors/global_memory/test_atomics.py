@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, names
+from made_evidence import LOAD, TOGETHER, active, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
@@ -19,7 +19,7 @@ LEFT_BY_ITS_RESULT = ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R2], R9", "ISETP.NE.U32.
 
 
 def retried(*loop, turns=400.0):
-    evidence = evidence_of("MOV R8, R9", *((line, turns) for line in loop), "EXIT")
+    evidence = evidence_of("MOV R8, R9", *executing(turns, *loop), "EXIT")
     return {site.position for site in retries.add_retries(evidence).retried}
 
 
@@ -38,7 +38,7 @@ def test_a_loop_that_mostly_succeeds_at_once_does_work_of_its_own(turns, found):
 
 @pytest.mark.parametrize("adding", [False, True])
 def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
-    lines = ("MOV R8, R9", *((line, 400.0) for line in LOCK), "EXIT")
+    lines = ("MOV R8, R9", *executing(400.0, *LOCK), "EXIT")
     facts = {4: {"waits": {"barrier": 10}}}
     evidence = evidence_of(*lines, facts=facts)
     evidence = retries.add_retries(evidence) if adding else evidence
@@ -48,7 +48,7 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
 
 
 def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
-    lines = ("MOV R8, R9", *((line, 400.0) for line in LEFT_BY_ITS_RESULT), "EXIT")
+    lines = ("MOV R8, R9", *executing(400.0, *LEFT_BY_ITS_RESULT), "EXIT")
     (candidate,) = atomics.detect_atomics(retries.add_retries(evidence_of(*lines)))
     assert "which are retried in a loop" in candidate.sentence
     assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}
@@ -201,7 +201,7 @@ def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
 
 @pytest.mark.parametrize(("fence", "part"), [("MEMBAR.ALL.GPU", 0.0), ("IADD3 R7, R7, R8, RZ", 31 / 32)])
 def test_a_fence_takes_as_long_for_all_lanes_as_for_one(fence, part):
-    facts = {1: {"lanes": 1.0, "acting": 1.0}, 2: {"waits": {"wait": 30, "membar": 30}}}
+    facts = {1: active(1.0), 2: {"waits": {"wait": 30, "membar": 30}}}
     evidence = evidence_of("MOV R8, R9", fence, "IADD3 R8, R7, 0x1, RZ", "EXIT", facts=facts)
     evidence.charged[evidence.sites[1]].update(evidence.charged[evidence.sites[2]])
     evidence.charged[evidence.sites[2]].clear()
@@ -236,21 +236,13 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ({}, SAME_WORDS, False),  # lanes of a warp can add up
         ({1: "LDG.E R0, [R4.64]"}, 3200.0, False),  # another row for each thread, as in a histogram
         ({0: "S2R R7, SR_TID.X", 1: "LOP3.LUT R4, R7, 0x1f, RZ, 0xc0, !PT"}, NEIGHBOURS, False),  # warps can
-        (
-            {2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"},
-            NEIGHBOURS,
-            True,
-        ),  # the sign of an index
+        ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"}, NEIGHBOURS, True),  # the sign of an index
         ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
-        (
-            {4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"},
-            NEIGHBOURS,
-            False,
-        ),  # nothing is added up
+        ({4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"}, NEIGHBOURS, False),  # nothing is added up
         ({4: "REDG.E.OR.STRONG.GPU desc[UR6][R2.64], R5"}, NEIGHBOURS, False),
     ],
-)
+)  # fmt: skip
 def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):
     lines = [replaced.get(place, line) for place, line in enumerate(ADDED_ROW)]
     facts = {4: {"sectors": sectors, "acting": 32.0, "lanes": 32.0}}
@@ -297,25 +289,12 @@ def test_data_that_all_threads_load_from_one_address_say_one_place(loading, sect
 @pytest.mark.parametrize(
     ("loading", "said"),
     [
-        (
-            "LDG.E R0, [R7]",
-            "The lanes of a warp update places of their own",
-        ),  # where the rows of the block begin
-        (
-            "LDG.E R0, [R4]",
-            "Let each block update a copy of its own",
-        ),  # a place for each thread, as in a histogram
+        ("LDG.E R0, [R7]", "The lanes of a warp update places of their own"),  # where the rows of the block begin
+        ("LDG.E R0, [R4]", "Let each block update a copy of its own"),  # a place for each thread, as in a histogram
     ],
-)
+)  # fmt: skip
 def test_an_index_of_a_thread_behind_what_its_block_loads_is_no_place_that_data_says(loading, said):
-    lines = (
-        "S2R R4, SR_TID.X",
-        "MOV R7, c[0x0][0x160]",
-        loading,
-        "IMAD R2, R0, UR4, R4",
-        ADDED_ROW[4],
-        "EXIT",
-    )
+    lines = ("S2R R4, SR_TID.X", "MOV R7, c[0x0][0x160]", loading, "IMAD R2, R0, UR4, R4", ADDED_ROW[4], "EXIT")  # fmt: skip
     facts = {4: {"sectors": NEIGHBOURS, "acting": 20.0, "lanes": 20.0}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=(16, 8, 1)))
     assert candidate.advice.startswith(said)
@@ -340,7 +319,7 @@ ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 
 )
 def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, held, part):
     facts = {
-        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        0: TOGETHER,
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
     }
     figures = {"l2_sectors": arrived, "l1_hit_pct": held}
@@ -358,9 +337,7 @@ def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, h
         (400.0, 700.0, 100 * 100 / 800, 200.0),
     ],
 )
-def test_what_lanes_of_an_atomic_request_one_by_one_are_no_unused_sectors_of_loads(
-    sectors, arrived, held, unused
-):
+def test_what_lanes_of_atomics_request_one_by_one_is_no_unused_part_of_loads(sectors, arrived, held, unused):
     facts = {
         0: {"sectors": 400.0, "ideal_sectors": 100.0},
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
@@ -410,9 +387,7 @@ def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atom
 @pytest.mark.parametrize(("made", "said"), [("FADD", "__shfl_down_sync"), ("IADD3", "__reduce_add_sync")])
 def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
     lines = [line.replace("FADD", made) for line in UPDATE]
-    (candidate,) = atomics.detect_atomics(
-        evidence_of("MOV R8, R9", *((line, 400.0) for line in lines), "EXIT")
-    )
+    (candidate,) = atomics.detect_atomics(evidence_of("MOV R8, R9", *executing(400.0, *lines), "EXIT"))
     assert said in candidate.advice
 
 
@@ -422,21 +397,44 @@ def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 1.0, True),
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 32.0, True),
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "IADD3 R6, R6, 0x4, RZ", 32.0, False),
-        (
-            "ATOMG.E.ADD.STRONG.GPU PT, R8, [R6.64], R4",
-            "NOP",
-            32.0,
-            False,
-        ),  # the old value says which place comes next
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R6.64], R4", "NOP", 32.0, False),  # the old value says which place comes next
     ],
-)
+)  # fmt: skip
 def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, step, acting, once):
     """One lane of each warp, or all lanes at places of their own."""
     facts = {1: {"acting": acting, "sectors": 1600.0}}
-    lines = ["S2R R6, SR_TID.X", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT"]
+    lines = ["S2R R6, SR_TID.X", *executing(400.0, update, step, "@P1 BRA 0x10"), "EXIT"]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     for advice in (candidate.advice, candidate.in_triton):
         assert advice.startswith("The turns of a loop update one place") == once
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp"),
+        ((LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Let each block update a copy"),
+        ((LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"), "Add up inside the warp"),
+        ((LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "Let each warp, or every few lanes"),
+        (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+        # Lanes do not add up for each other if each has a place of its own, as by its index.
+        (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
+        # Floats say which place is updated, as that of a particle.
+        (
+            (
+                *("S2R R3, SR_TID.X", "FADD R4, R4, R2", "F2I.TRUNC.NTZ R5, R4", "IMAD.WIDE R6, R5, 0x4, R8"),
+                *("RED.E.ADD.STRONG.GPU [R6.64], R9", "@P0 BRA 0x10"),
+            ),
+            "Let each block update a copy",
+        ),
+    ],
+)  # fmt: skip
+def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
+    update = next(place for place, line in enumerate(lines) if line.startswith(("RED", "ATOM")))
+    (candidate,) = atomics.detect_atomics(
+        evidence_of(*lines, "EXIT", facts={update: {"waits": {"lg_throttle": 90}}})
+    )
+    assert advised in candidate.advice
 
 
 PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
@@ -454,11 +452,9 @@ PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
         (PLACE_OF_LANE, 32.0, "", ""),  # nobody else has something for its place
     ],
 )
-def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its_place(
-    finding, acting, then, then_in_triton
-):
+def test_after_its_loop_a_thread_adds_up_with_others_of_the_same_place(finding, acting, then, then_in_triton):
     turn = ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "@P1 BRA 0x20")
-    lines = (*finding, *((line, 400.0) for line in turn), "EXIT")
+    lines = (*finding, *executing(400.0, *turn), "EXIT")
     facts = {2: {"acting": acting, "sectors": 1600.0}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     for advice, place, more in (
@@ -471,11 +467,7 @@ def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its
 
 def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
     turn = ("LDG.E R4, [R6.64]", "IMAD.WIDE R6, R4, 0x4, R10", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R5")
-    lines = [
-        "MOV R6, R8",
-        *((line, 400.0) for line in ("IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10")),
-        "EXIT",
-    ]
+    lines = ["MOV R6, R8", *executing(400.0, "IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10"), "EXIT"]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={4: {"acting": 32.0}}, grid=10))
     assert "turns of a loop" not in candidate.advice
 
@@ -485,7 +477,7 @@ def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registe
 )
 def test_a_loop_that_makes_one_turn_updates_a_place_once_unless_that_is_unrolled(turns, copies, several):
     update = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
-    lines = ["S2R R6, SR_TID.X", *((line, turns) for line in (*[update] * copies, "@P1 BRA 0x10")), "EXIT"]
+    lines = ["S2R R6, SR_TID.X", *executing(turns, *[update] * copies, "@P1 BRA 0x10"), "EXIT"]
     facts = {place: {"acting": 1.0} for place in range(1, copies + 1)}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     assert candidate.advice.startswith("The turns of a loop update one place") == several
@@ -501,8 +493,7 @@ FOR_TWO_PLACES = (
 
 
 @pytest.mark.parametrize(
-    ("blamed", "said"),
-    [((60, 40), "Add up inside the warp"), ((40, 60), "Let each block update a copy")],
+    ("blamed", "said"), [((60, 40), "Add up inside the warp"), ((40, 60), "Let each block update a copy")]
 )
 def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
     facts = {
@@ -538,8 +529,7 @@ def test_lanes_share_places_where_a_request_touches_fewer_sectors_than_their_wor
     ],
 )
 def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
-    evidence = evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10)
-    (candidate,) = atomics.detect_atomics(evidence)
+    (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10))
     assert candidate.advice.startswith(said)
 
 
@@ -574,21 +564,15 @@ IN_BLOCK, OF_ITS_OWN = (
 )
 def test_warps_add_up_for_each_other_if_they_update_one_place(finding, said):
     lines = (*finding, "RED.E.ADD.STRONG.GPU [R2.64], R5", "EXIT")
-    evidence = evidence_of(*lines, facts={len(finding): {"acting": 1.0}}, grid=10)
-    (candidate,) = atomics.detect_atomics(evidence)
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={len(finding): {"acting": 1.0}}, grid=10))
     assert candidate.advice.startswith(said)
 
 
 @pytest.mark.parametrize(
     ("contended", "at_atomic", "said"), [(True, 5, True), (True, 60, False), (False, 5, False)]
 )
-def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explained(
-    contended, at_atomic, said
-):
-    facts = {
-        0: {"waits": {"lg_throttle": at_atomic}},
-        1: {"waits": {"long_scoreboard": 100 - at_atomic}},
-    }
+def test_where_others_queue_behind_atomics_samples_at_other_lines_are_explained(contended, at_atomic, said):
+    facts = {0: {"waits": {"lg_throttle": at_atomic}}, 1: {"waits": {"long_scoreboard": 100 - at_atomic}}}
     evidence = evidence_of(
         "RED.E.ADD [R2.64], R4", "LDG.E R5, [R8.64]", "FADD R5, R5, R5", "EXIT", facts=facts
     )
@@ -613,13 +597,9 @@ OF_DATA = ("LDG.E R8, [R10.64]", "IMAD.WIDE R6, R8, 0x4, R2", "RED.E.ADD.STRONG.
         (("LDG.E.64 R2, [R12.64]", OF_THE_GRID[1]), True, 100.0, {1, 4}),
     ],
 )
-def test_contended_atomics_queue_behind_those_that_update_one_place_for_the_whole_grid(
-    first, contended, times, named
-):
+def test_contended_atomics_queue_behind_those_of_one_place_for_the_whole_grid(first, contended, times, named):
     facts = {place: {"waits": {"lg_throttle": 40}} for place in (1, 4)}
-    evidence = evidence_of(
-        *((line, times) for line in first), *((line, 100.0) for line in OF_DATA), "EXIT", facts=facts
-    )
+    evidence = evidence_of(*executing(times, *first), *executing(100.0, *OF_DATA), "EXIT", facts=facts)
     (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
     assert {site.position for site, weight in candidate.weights.items() if weight} == named
 

@@ -86,12 +86,6 @@ def test_wider_accesses_look_as_much_up():
     """A thread that takes the place of four loads once instead of four times, and looks four values up."""
     facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 1}}}
     for lookup, shrinking in (("LDC R5, c[0x3][R0]", 3 / 5), ("LDC R5, c[0x3][R8]", 3 / 4)):
-        lines = [
-            "S2R R0, SR_TID.X",
-            "LDG.E R4, [R0.64]",
-            "S2R R8, SR_CTAID.X",
-            "IADD3 R9, R8, 0x1, RZ",
-            lookup,
-        ]
+        lines = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]", "S2R R8, SR_CTAID.X", "IADD3 R9, R8, 0x1, RZ", lookup]  # fmt: skip
         (candidate,) = detect_narrow(add_lookups(evidence_of(*lines, facts=facts)))
         assert candidate.effect.resources["issue"] == pytest.approx(shrinking)

@@ -1,7 +1,7 @@
 """Accesses that do more than their opcode's kind says: copies that store in shared memory, and fetches of textures."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import TOGETHER, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
@@ -40,7 +40,7 @@ def test_the_coordinates_of_a_texture_may_depend_on_any_block():
     ("fetched", "fewer_blocks"), [("TLD.LZ RZ, R7, R7, UR4, 0x0.1D, 0x1", False), ("LDG.E R7, [R6.64]", True)]
 )
 def test_a_fetch_of_a_texture_is_made_for_each_element_however_wide_the_stores_are(fetched, fewer_blocks):
-    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0}
+    contiguous = TOGETHER
     lines = ("IADD3 R6, R6, 0x1, RZ", fetched, "STG.E [R2.64], R7", "EXIT")
     known = {1: contiguous, 2: contiguous} if fewer_blocks else {2: contiguous}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=known))

@@ -1,7 +1,7 @@
 """What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import APART, TOGETHER, evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import layout, narrow_accesses
 from profiler.analyse.causes.evidence.addresses import base_of
@@ -39,13 +39,7 @@ def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(
     ],
 )
 def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored, acting, launched):
-    lines = (
-        "LDG.E.U8 R4, [R2.64]",
-        "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
-        stored,
-        "BAR.SYNC 0x0",
-        "LDS R6, [R9]",
-    )
+    lines = ("LDG.E.U8 R4, [R2.64]", "SHFL.BFLY PT, R5, R4, 0x1, 0x1f", stored, "BAR.SYNC 0x0", "LDS R6, [R9]")  # fmt: skip
     facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0}, 2: {"acting": acting, "lanes": 32.0}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)
@@ -62,7 +56,7 @@ def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored
 )
 def test_lanes_whose_elements_data_scatters_are_not_brought_together(addresses, mended):
     lines = ("LDG.E R4, [R2.64]", *addresses, "LDG.E R5, [R8.64]", "EXIT")
-    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    apart = APART
     facts = {0: apart, len(lines) - 2: apart}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
     assert len(candidate.weights) == mended
@@ -82,11 +76,7 @@ def test_scattered_elements_are_named_where_no_other_lanes_lie_apart(passed_on, 
     """They waste 2,800 sectors, and another access none, a fiftieth of that, or a tenth."""
     lines = ("LDG.E R4, [R2.64]", *passed_on, "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
     other = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
-    facts = {
-        0: {"sectors": 400.0, "ideal_sectors": 400.0},
-        len(lines) - 1: {"sectors": 3200.0, "ideal_sectors": 400.0},
-        len(lines): other,
-    }
+    facts = {0: TOGETHER, len(lines) - 1: APART, len(lines): other}
     evidence = evidence_of(*lines, ("LDG.E R6, [R12.64]", executed), facts=facts)
     (candidate,) = layout.detect_uncoalesced(evidence)
     assert ("Data says where each lane goes" in candidate.advice) == (found and is_alone)
@@ -112,7 +102,7 @@ def test_in_a_loop_wider_accesses_need_fewer_instructions():
     """A turn takes the place of four, whose values are added up as before. No sector less arrives from L2."""
     loop = (*SUMMED, "ISETP.NE.AND P0, PT, R7, RZ, PT", "@P0 BRA 0x10")
     facts = {3: {"sectors": 4_000.0, "ideal_sectors": 4_000.0}}
-    evidence = evidence_of(("NOP", 1.0), *((line, 1_000.0) for line in loop), facts=facts)
+    evidence = evidence_of(("NOP", 1.0), *executing(1_000.0, *loop), facts=facts)
     (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.resources["issue"] == pytest.approx(0.75 / 6, abs=1e-3)
     assert "l2" not in candidate.effect.resources

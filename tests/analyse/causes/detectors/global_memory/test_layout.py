@@ -3,14 +3,23 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, load_with, names
+from made_evidence import (
+    APART,
+    FORWARD,
+    LOAD,
+    NEXT,
+    STORED,
+    TOGETHER,
+    evidence_of,
+    executing,
+    load_with,
+    names,
+)
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
 from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.together import saved_together
-
-APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +77,7 @@ def test_arithmetic_bounds_what_a_layout_saves_except_for_idle_lanes_and_divisio
 
 
 def test_stores_that_lie_apart_are_named_apart_from_loads():
-    facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    facts = APART
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
     assert names(layout.detect_uncoalesced, evidence) == ["uncoalesced-stores"]
 
@@ -76,18 +85,14 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
 @pytest.mark.parametrize(
     ("stored", "in_l2", "joint"),
     [
-        (
-            3200.0,
-            6400.0,
-            ["uncoalesced-loads", "uncoalesced-stores"],
-        ),  # alike: either is mended with the other
+        (3200.0, 6400.0, ["uncoalesced-loads", "uncoalesced-stores"]),  # alike: either is mended with the other
         (1200.0, 4400.0, ["uncoalesced-loads"]),  # the loads are the most of it
         (1200.0, 1600.0, ["uncoalesced-stores"]),  # L1 holds what the loads touch, and L2 gets what is stored
         (400.0, 3600.0, []),
     ],
-)
+)  # fmt: skip
 def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, in_l2, joint):
-    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
+    facts = {0: APART, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     lines = (LOAD, "STG.E [R8.64], R4")
     evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": in_l2}, busy={"l2": 0.9})
     found = list(layout.detect_uncoalesced(evidence))
@@ -104,9 +109,7 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
 
 
 @pytest.mark.parametrize(("executed", "gathered"), [(1.0, True), (10.0, False)])
-def test_loads_that_data_scatters_are_named_where_the_others_waste_less_than_a_thirtieth_of_theirs(
-    executed, gathered
-):
+def test_loads_that_data_scatters_are_named_if_others_waste_under_a_thirtieth_of_theirs(executed, gathered):
     lines = ((LOAD, executed), "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
     by_lane = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={0: by_lane, 2: APART}))
@@ -197,8 +200,7 @@ def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
 def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, said):
     before = ("LDC.64 R6, c[0x0][0x210]", "LDC R9, c[0x0][0x218]", "S2R R5, SR_TID.X", address)
     facts = {4: {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}}}
-    evidence = evidence_of(*before, "LDG.E R4, [R2.64]", "EXIT", facts=facts)
-    (candidate,) = layout.detect_uncoalesced(evidence)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, "LDG.E R4, [R2.64]", "EXIT", facts=facts))
     assert said in candidate.sentence
     assert candidate.evidence.get("bytes_apart") == (24 if "24" in said else None)
 
@@ -213,7 +215,7 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
 def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stride, advised):
     before = ("LDC.64 R6, c[0x0][0x210]", "S2R R5, SR_TID.X", f"IMAD.WIDE R2, R5, {stride}, R6")
     stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(12)]
-    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
+    facts = {len(before) + word: APART for word in range(12)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert advised in candidate.advice
 
@@ -285,24 +287,12 @@ def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_access
     [
         ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), or let"),
         ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), or let"),
-        (
-            "0x54",
-            21,
-            "threads write neighbouring elements: change the layout, or pass",
-        ),  # every fourth part begins at 16 bytes
-        (
-            "0x58",
-            21,
-            "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or",
-        ),
+        ("0x54", 21, "threads write neighbouring elements: change the layout, or pass"),  # every fourth part begins at 16 bytes
+        ("0x58", 21, "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
         ("0x5c", 21, "in arrays of their own, or pass a tile"),
-        (
-            "R9",
-            21,
-            "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that",
-        ),
+        ("R9", 21, "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that"),
     ],
-)
+)  # fmt: skip
 def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scaled, words, said):
     before = (
         "LDC.64 R6, c[0x0][0x210]",
@@ -311,9 +301,41 @@ def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scal
         f"IMAD.WIDE R2, R5, {scaled}, R6",
     )
     stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(words)]
-    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(words)}
+    facts = {len(before) + word: APART for word in range(words)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert said in candidate.advice
+
+
+STRUCTURE = "IMAD.WIDE R2, R5, 0x1c, R8"
+GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts", "advised"),
+    [
+        ((LOAD,), {0: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "exchange the roles of the indices (such as a warp for each row, instead of a thread)"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "keep the members of a structure in arrays of their own"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]", "@P0 BRA 0x0"), {0: APART, 1: APART}, "such as a warp for each row"),
+        ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        # One element, on both sides of a branch.
+        ((LOAD, LOAD), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
+        (GATHER, {0: TOGETHER, 2: APART}, "sort or group the work by that index"),
+        (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+        ((STRUCTURE, LOAD, "@P0 BRA 0x0"), {1: APART}, "the members of a structure (here one begins every 28 bytes) in arrays"),
+        (("LEA R2, P0, R5, R8, 0x6", LOAD, "@P0 BRA 0x0"), {1: APART}, "(here one begins every 64 bytes)"),
+        (("IMAD.WIDE R2, R5, 0x4, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # elements
+        ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
+        ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
+        (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # No other lane could take a turn that starts from what the one before made.
+        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
+    ],
+)  # fmt: skip
+def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert advised in candidate.advice
 
 
 WALKING, STAYING = "IADD3 R6, R6, 0x4, RZ", "NOP"
@@ -332,7 +354,7 @@ UPDATE = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
 )
 def test_updates_of_a_row_by_each_lane_are_a_matter_of_the_layout(update, step, sectors, contended, named):
     facts = {1: {"sectors": 400 * sectors, "ideal_sectors": 1600.0, "acting": 32.0, "waits": {"drain": 9}}}
-    lines = ("NOP", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT")
+    lines = ("NOP", *executing(400.0, update, step, "@P1 BRA 0x10"), "EXIT")
     evidence = replace(evidence_of(*lines, facts=facts), atomics_are_contended=contended)
     found = [*layout.detect_uncoalesced(evidence), *atomics.detect_atomics(evidence)]
     assert [one.name for one in found] == [named]
@@ -345,6 +367,6 @@ def test_copies_of_an_update_go_on_alike():
     """Of the second of two turns, nobody knows how far it goes on."""
     second = UPDATE.replace("R6", "R8"), "LDG.E.64 R8, [R10.64]"
     apart = {"sectors": 12_800.0, "ideal_sectors": 1600.0, "acting": 32.0}
-    lines = ("NOP", *((line, 400.0) for line in (UPDATE, *second, WALKING, "@P1 BRA 0x10")), "EXIT")
+    lines = ("NOP", *executing(400.0, UPDATE, *second, WALKING, "@P1 BRA 0x10"), "EXIT")
     evidence = replace(evidence_of(*lines, facts={1: apart, 2: apart}), atomics_are_contended=False)
     assert find_updates_apart(evidence) == evidence.of("atomic")

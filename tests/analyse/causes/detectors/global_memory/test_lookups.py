@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import APART, TOGETHER, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 
 LOAD, STORE = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4"
-TOGETHER = {"sectors": 400.0, "ideal_sectors": 400.0}  # of 100 executions
-APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
 
 
 def spared_by(*lines, facts, figures=None):
@@ -21,12 +19,7 @@ def spared_by(*lines, facts, figures=None):
 
 @pytest.mark.parametrize(
     ("line", "facts", "own"),
-    [
-        (LOAD, APART, 31 / 32),
-        (STORE, APART, 60 / 64),
-        (LOAD, TOGETHER, 0.0),
-        (STORE, TOGETHER, 0.0),
-    ],
+    [(LOAD, APART, 31 / 32), (STORE, APART, 60 / 64), (LOAD, TOGETHER, 0.0), (STORE, TOGETHER, 0.0)],
 )
 def test_an_access_whose_lanes_lie_apart_takes_a_cycle_for_each_sector_and_a_store_two(line, facts, own):
     assert spared_by(line, facts={0: facts}) == (pytest.approx(own), pytest.approx(own))

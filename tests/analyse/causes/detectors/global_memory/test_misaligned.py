@@ -1,7 +1,7 @@
 """Rows that start inside a sector, and lanes that take short pieces of several rows."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import layout
 
@@ -23,12 +23,29 @@ def test_short_pieces_of_several_rows_are_no_neighbours(acting, sectors, is_apar
     assert bool(list(layout.detect_misaligned(evidence))) == (not is_apart and sectors == 300)
 
 
-@pytest.mark.parametrize(("sectors", "is_apart"), [(600.0, False), (700.0, True)])
-def test_each_row_of_a_block_may_start_inside_a_sector(sectors, is_apart):
-    """Rows of 16 threads, two to a warp, which access 64 bytes each."""
-    facts = {0: {"sectors": sectors, "ideal_sectors": 400.0, "acting": 32.0}}
-    evidence = evidence_of("LDG.E R4, desc[UR6][R24.64]", "EXIT", facts=facts, block=(16, 16, 1))
-    assert bool(list(layout.detect_uncoalesced(evidence))) == is_apart
+@pytest.mark.parametrize(
+    ("columns", "sectors", "named"),
+    [
+        (32, 6.0, "uncoalesced-loads"),
+        (16, 6.0, "misaligned-accesses"),  # two rows of 64 bytes touch three sectors each
+        (16, 6.5, "uncoalesced-loads"),
+        (8, 8.0, "uncoalesced-loads"),  # rows of one sector, whose elements may as well lie apart by two
+        (24, 6.0, "uncoalesced-loads"),  # a warp has no whole rows
+    ],
+)
+def test_each_row_of_a_block_may_start_inside_a_sector(columns, sectors, named):
+    facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, facts=facts, block=(columns, 8, 1))
+    found = [*layout.detect_uncoalesced(evidence), *layout.detect_misaligned(evidence)]
+    assert [one.name for one in found] == [named]
+
+
+@pytest.mark.parametrize(("sectors", "named"), [(400.0, False), (500.0, True)])
+def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sectors, named):
+    """A stencil loads x[i - 1], x[i] and x[i + 1]."""
+    facts = {0: {"sectors": sectors, "ideal_sectors": 400.0}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts)
+    assert bool(list(layout.detect_misaligned(evidence))) == named
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of, load_with, names
+from made_evidence import LOAD, LOOP, TOGETHER, evidence_of, executing, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 
@@ -50,36 +50,45 @@ def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acti
     ("second", "accesses", "elements"),
     [
         ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),
-        (
-            "LDG.E.64 R6, [R8.64]",
-            "4 or 8 bytes a thread, 192 bytes a request on average.",
-            "several neighbouring",
-        ),
+        ("LDG.E.64 R6, [R8.64]", "4 or 8 bytes a thread, 192 bytes a request on average.", "several neighbouring"),
     ],
-)
-def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
-    second, accesses, elements
-):
-    contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
+)  # fmt: skip
+def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_has(second, accesses, elements):
+    contiguous = TOGETHER
     wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
     assert candidate.sentence.endswith(accesses)
     assert elements in candidate.advice
 
 
-@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
-def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
-    """The store of a sum is narrow, and next to nothing of what moves."""
-    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
-    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
-    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
-    assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
+@pytest.mark.parametrize(
+    ("wide", "said"),
+    [
+        (0, ["100 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (20, ["56 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (30, []),
+    ],
+)
+def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
+    """A thread that loads 16 bytes at once, and then stores a word, has nothing to gain from a wide store."""
+    facts = {
+        0: TOGETHER | {"waits": {"long_scoreboard": 90}},
+        1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
+    }
+    evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
+    assert [one.sentence for one in narrow_accesses.detect_narrow(evidence)] == said
+
+
+@pytest.mark.parametrize(("waiting", "named"), [(2, False), (4, True)])
+def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
+    """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
+    facts = {0: TOGETHER | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
+    assert bool(list(narrow_accesses.detect_narrow(evidence))) == named
 
 
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
-def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
-    store,
-):
+def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(store):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
@@ -92,14 +101,14 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
 
 
 @pytest.mark.parametrize(
-    ("address", "saved"),
-    [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
+    ("address", "saved"), [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)]
 )
 def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address, saved):
     """A thread that takes 16 bytes at once has those beside each of them, too."""
     facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
     evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
     (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.sentence.startswith("100 % of the data") == (saved > 0.5)
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
@@ -109,15 +118,14 @@ def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address,
 )
 def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_once(addresses, found):
     """Three loads of 12,800 bytes, of which device memory delivers 12,800."""
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
+    facts = dict.fromkeys(range(3), TOGETHER)
     lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
     evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
     assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
 @pytest.mark.parametrize(
-    ("opcode", "sectors", "found"),
-    [("LDG.E.U16", 200.0, ["narrow-accesses"]), ("LDG.E", 400.0, [])],
+    ("opcode", "sectors", "found"), [("LDG.E.U16", 200.0, ["narrow-accesses"]), ("LDG.E", 400.0, [])]
 )
 def test_requests_that_do_not_fill_a_line_are_narrow_also_where_their_data_is_kept(opcode, sectors, found):
     """Three loads of the same data: L1 answers each request of up to 128 bytes in a cycle."""
@@ -136,9 +144,7 @@ def test_requests_that_do_not_fill_a_line_are_narrow_also_where_their_data_is_ke
         (("NOP", LOAD, "EXIT", ("NOP", 0.0), ("@P1 BRA 0x30", 0.0)), 0.75),  # which does not run
     ],
 )
-def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks_are_launched(
-    lines, launched
-):
+def test_without_a_loop_a_thread_takes_the_place_of_several_and_fewer_blocks_are_launched(lines, launched):
     sectors = 4.0 * (100.0 if isinstance(lines[1], str) else lines[1][1])
     facts = {1: {"sectors": sectors, "ideal_sectors": sectors}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
@@ -155,17 +161,40 @@ def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks
 )
 def test_a_wider_access_does_not_save_what_every_block_prepares(before, spared):
     lines = ("S2R R1, SR_CTAID.X", before, "LDG.E R4, [R2.64]", "FADD R5, R4, R9")
-    facts = {2: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {2: TOGETHER}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(0.75 * (1 + spared) / 4)
 
 
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
-    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {1: TOGETHER}
     (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
     (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
     assert few.effect.resources["issue"] == 0.75
     assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
+
+
+@pytest.mark.parametrize(
+    ("counting", "spared"),
+    [
+        ("LOP3.LUT R5, R4, 0x1, RZ, 0xc0, !PT", 3 / 4 * 6 / 46),  # of the loaded value: for each element
+        ("LOP3.LUT R5, R7, 0x1, RZ, 0xc0, !PT", 3 / 4 * 46 / 46),
+    ],
+)
+def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(counting, spared):
+    lines = (
+        "S2R R7, SR_CTAID.X",
+        "IMAD.WIDE R2, R7, 0x4, R2",
+        LOAD,
+        *[counting] * 40,
+        "IMAD.WIDE R8, R7, 0x4, R8",
+        "STG.E [R8.64], R5",
+        "EXIT",
+    )
+    whole = TOGETHER
+    facts = {2: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["issue"] == pytest.approx(spared)
 
 
 SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
@@ -193,7 +222,7 @@ def test_threads_that_waited_for_a_place_take_those_of_the_threads_that_are_not_
 
 def _resident(goes_on_by, turn, waves):
     before = (goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10", "MOV R8, RZ")
-    lines = (*before, *((line, 800.0) for line in (LOAD, *turn, "@P0 BRA 0x30")))
+    lines = (*before, *executing(800.0, LOAD, *turn, "@P0 BRA 0x30"))
     facts = {3: {"acting": 32.0, "sectors": 3200.0, "ideal_sectors": 3200.0}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": waves}))
     return candidate.effect.warps
@@ -201,7 +230,7 @@ def _resident(goes_on_by, turn, waves):
 
 @pytest.mark.parametrize(("block", "bytes_a_request"), [(16, 64), (48, 96), (32, 128), (256, 128)])
 def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(block, bytes_a_request):
-    evidence = evidence_of(LOAD, "EXIT", facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}}, block=block)
+    evidence = evidence_of(LOAD, "EXIT", facts={0: TOGETHER}, block=block)
     (found,) = narrow_accesses.detect_narrow(replace(evidence, has_costs=block % 32 == 0))
     assert f", {bytes_a_request} bytes a request." in found.sentence
 
@@ -210,9 +239,8 @@ def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(bloc
     ("apart", "is_said"), [(("LDG.E R6, [R8.64]", 50.0), True), (("LDG.E.64 R6, [R8.64]", 50.0), False)]
 )
 def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_said):
-    counts = {"sectors": 400.0, "ideal_sectors": 400.0}, {"sectors": 1600.0, "ideal_sectors": 400.0}
-    evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
-    (found,) = narrow_accesses.detect_narrow(evidence)
+    counts = TOGETHER, {"sectors": 1600.0, "ideal_sectors": 400.0}
+    (found,) = narrow_accesses.detect_narrow(evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts))))
     assert ("accesses of neighbouring lanes, 4 bytes a thread, " in found.sentence) == is_said
 
 

@@ -3,16 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of, names
+from made_evidence import APART, LOAD, LOOP, TOGETHER, evidence_of, executing, names
 
 from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
-def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(
-    sectors,
-):
+def test_loads_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(sectors):
     """The waiting for the others goes by a change of the layout, which is a cause of its own."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
@@ -28,14 +26,8 @@ def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for
 
 
 @pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])
-def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_for_loads_before_it(
-    waits_for_loads, fewer
-):
-    facts = {
-        0: {"sectors": 400.0, "ideal_sectors": 400.0},
-        1: {"waits": {"long_scoreboard": waits_for_loads}},
-        3: {"waits": {"barrier": 30}},
-    }
+def test_fewer_loads_bring_warps_to_a_barrier_together_where_they_wait_before_it(waits_for_loads, fewer):
+    facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": waits_for_loads}}, 3: {"waits": {"barrier": 30}}}
     figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", "BAR.SYNC 0x0", "EXIT", facts=facts, figures=figures)
     (candidate,) = redundant_loads.detect_redundant_loads(evidence)
@@ -45,7 +37,7 @@ def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_fo
 @pytest.mark.parametrize(("place", "again"), [("NOP", 87.5), ("IADD3 R2, R2, 0x4, RZ", None)])
 def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again):
     """Each of eight turns loads the same value; or else another one, which other blocks load as well."""
-    turn = [(line, 800.0) for line in (LOAD, "FADD R7, R7, R4", place, LOOP)]
+    turn = executing(800.0, LOAD, "FADD R7, R7, R4", place, LOOP)
     figures = {"dram_bytes_read": 12_800.0, "l1_hit_pct": 90.0}
     (first, *_) = redundant_loads.detect_redundant_loads(evidence_of("NOP", *turn, "EXIT", figures=figures))
     assert first.evidence.get(IN_A_REGISTER) == again
@@ -55,7 +47,7 @@ def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again
 @pytest.mark.parametrize(("delivered", "hits", "found"), [(6000.0, 90.0, 1), (7000.0, 90.0, 0)])  # fmt: skip
 def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered, hits, found):
     """100 loads of 128 bytes ask for 12,800."""
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {0: TOGETHER}
     evidence = evidence_of(
         LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
     )
@@ -82,7 +74,7 @@ def test_no_bound_counts_products_of_halves_which_tensor_cores_multiply():
     """Of four instructions of the FMA pipe, one adds up floats that are no products."""
     halves = ("HADD2.F32 R10, -RZ, R4.H0_H0", "HADD2.F32 R11, -RZ, R4.H1_H1", "FFMA R20, R10, R11, R20")
     figures = {"dram_bytes_read": 100.0, "l1_hit_pct": 90.0}
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {0: TOGETHER}
     evidence = evidence_of(LOAD, *halves, "FADD R6, R6, R8", "EXIT", facts=facts, figures=figures)
     (candidate,) = redundant_loads.detect_redundant_loads(evidence)
     assert candidate.regrouped["fma"] == pytest.approx(3 / 4)
@@ -133,7 +125,7 @@ def test_what_all_threads_look_up_at_one_address_may_stand_in_constant_memory(ch
 @pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
 def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(delivered, saved):
     """100 loads of 128 bytes ask four times for what was delivered, eight times, or 128 times."""
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"dram_bytes_read": delivered, "l1_hit_pct": 100.0}
     evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
     (candidate,) = redundant_loads.detect_redundant_loads(evidence)
@@ -174,7 +166,7 @@ def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
 )
 def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hits, spared):
     place = f"S2R R2, SR_CTAID.{axis}" if axis else "LDG.E R2, [R8]"
-    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {1: TOGETHER}
     evidence = evidence_of(
         place, LOAD.replace("R2.64", "R2"), "EXIT", facts=facts, busy={"l2": l2, "dram": dram}, grid=(64, 4, 1),
         figures={"dram_bytes_read": 12_800.0, "l1_hit_pct": hits},
@@ -186,11 +178,9 @@ def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hi
 @pytest.mark.parametrize(
     ("l2", "hits", "is_said"), [(0.9, 11.0, True), (0.89, 11.0, False), (0.9, 12.0, False)]
 )  # fmt: skip
-def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again_itself(
-    l2, hits, is_said
-):
+def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again(l2, hits, is_said):
     """A tile spares 7/8 of the hits, and a tenth of the work of L2 is no ceiling."""
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {0: TOGETHER}
     figures = {"dram_bytes_read": 1280.0, "l1_hit_pct": hits}
     evidence = evidence_of(LOAD, "EXIT", facts=facts, busy={"l2": l2, "dram": 0.1}, figures=figures)
     (candidate,) = redundant_loads.detect_redundant_loads(evidence)
@@ -207,12 +197,22 @@ def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_l
     ],
 )
 def test_what_each_thread_finds_by_data_of_its_own_lies_in_no_tile(index, sorts):
-    facts = {3: {"sectors": 3200.0, "ideal_sectors": 400.0}}
+    facts = {3: APART}
     lines = (*index, "IMAD.WIDE R2, R8, 0x4, R6", LOAD, "EXIT")
     figures = {"dram_bytes_read": 1600.0, "l1_hit_pct": 90.0}
     (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
     assert candidate.advice.startswith("What a thread loads depends on data: keep a table that fits") == sorts
     assert ("let a block load a tile once" in candidate.advice) != sorts
+
+
+@pytest.mark.parametrize(("beside", "gone"), [([], 1.0), (["LDG.E R6, [R8.64]"], 0.0)])
+def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_gone(beside, gone):
+    """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
+    lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
+    facts = {1: {"waits": {"long_scoreboard": 10}}, len(lines) - 1: {"waits": {"long_scoreboard": 90}}}
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.9 * gone)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.9)
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():

@@ -1,18 +1,13 @@
 """Stores whose value the next turn of a loop overwrites, and those of all threads to one place, which one slice of L2 takes one after the other."""
 
 import pytest
-from made_evidence import evidence_of, names
+from made_evidence import active, evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory import redundant_stores
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
 from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
 
-SUM = (
-    "MOV R4, RZ",
-    ("LDG.E R6, [R2.64]", 800.0),
-    ("FADD R4, R4, R6", 800.0),
-    ("IADD3 R2, R2, 0x4, RZ", 800.0),
-)
+SUM = ("MOV R4, RZ", ("LDG.E R6, [R2.64]", 800.0), ("FADD R4, R4, R6", 800.0), ("IADD3 R2, R2, 0x4, RZ", 800.0))  # fmt: skip
 
 
 TURN = (("@P0 BRA 0x10", 800.0), "EXIT")
@@ -50,16 +45,35 @@ def test_a_store_that_others_may_read_meanwhile_is_needed(access):
 
 @pytest.mark.parametrize(("acting", "found"), [(4.0, []), (8.0, ["redundant-global-stores"])])
 def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found):
-    facts = {4: {"lanes": 32.0, "acting": acting}}
+    facts = {4: active(acting, of=32.0)}
     evidence = evidence_of(*SUM, ("@P1 STG.E [R8.64], R4", 800.0), *TURN, facts=facts)
     assert names(redundant_stores.detect_redundant_stores, evidence) == found
 
 
 def test_a_loop_that_passes_its_store_by_in_half_of_its_turns_stores_half_as_often():
     passing_by = (("@P1 BRA 0x60", 800.0), ("STG.E [R8.64], R4", 400.0))
-    evidence = evidence_of(*SUM, *passing_by, *TURN)
-    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence_of(*SUM, *passing_by, *TURN))
     assert candidate.effect.resources["lsu"] == pytest.approx(1 / 3 * 3 / 4)
+
+
+CHASED = ("MOV R4, RZ", ("LDG.E.64 R2, [R2.64]", 800.0), ("FADD R4, R4, R2", 800.0), ("MOV R12, R13", 800.0))
+FOUR = (
+    "MOV R4, RZ",
+    *((f"LDG.E R{10 + one}, [R2.64+{4 * one:#x}]", 800.0) for one in range(4)),
+    ("FADD R4, R4, R10", 800.0),
+    ("IADD3 R2, R2, 0x10, RZ", 800.0),
+)
+
+
+@pytest.mark.parametrize(("loop", "saved"), [(SUM, 3 / 4), (CHASED, 0.0), (FOUR, 0.0)])
+def test_without_a_store_in_each_turn_the_loads_of_four_turns_are_issued_together(loop, saved):
+    """The compiler moves no load before a store that may change what it reads; a list has to be followed one by one all the same."""
+    add = next(place for place, line in enumerate(loop) if "FADD" in line[0])
+    evidence = evidence_of(
+        *loop, ("STG.E [R8.64], R4", 800.0), *TURN, facts={add: {"waits": {"long_scoreboard": 100}}}
+    )
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
+    assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(saved)
 
 
 # Each turn of a loop copies an element: 800 stores of 128 bytes.

@@ -1,7 +1,7 @@
 """Loads that the rows of a block make alike, so that one thread could make them once for several rows."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 
@@ -51,5 +51,5 @@ def test_fewer_rows_or_fewer_rounds_of_blocks_save_less(options, part):
 @pytest.mark.parametrize(("lanes", "is_repeated"), [(3.8, False), (3.9, True)])  # 1 of 8 rows has 384 threads
 def test_what_no_more_threads_execute_than_one_row_has_is_repeated_by_no_other(lanes, is_repeated):
     lines = (COLUMN, ROW, *LOADED)
-    facts = {place: {"lanes": lanes, "acting": lanes} for place in range(2, len(lines))}
+    facts = {place: active(lanes) for place in range(2, len(lines))}
     assert bool(named(*lines, facts=facts)) == is_repeated

@@ -1,7 +1,7 @@
 """Stores to one address in turns that the compiler unrolled, and values that a loop keeps in memory."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads, redundant_stores
 
@@ -33,7 +33,7 @@ def test_of_two_stores_to_one_address_both_are_needed_with_something_between_the
 
 def test_unrolled_turns_count_beside_those_that_the_loop_makes():
     turns = (*TURN * 2, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
-    (candidate,) = find_stores("MOV R4, RZ", *((line, 800.0) for line in turns))
+    (candidate,) = find_stores("MOV R4, RZ", *executing(800.0, *turns))
     assert candidate.effect.resources["lsu"] == pytest.approx(1 / 2 * 15 / 16)
 
 
@@ -54,9 +54,24 @@ def test_loads_of_unrolled_turns_that_are_issued_together_wait_as_long_as_the_sl
 def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_register(stored, saved):
     """Half of the accesses are loads and half are stores, of which the last remains."""
     lines = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
-    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in lines), "EXIT")
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *lines), "EXIT")
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "advised"),
+    [
+        ("[R8.64]", "A loop keeps a value in global memory", "store it once, after the loop"),
+        ("[R10.64]", "A load is repeated", "`const … * __restrict__`"),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *turn), "EXIT")
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
+    assert candidate.sentence.startswith(said)
+    assert advised in candidate.advice
 
 
 @pytest.mark.parametrize(("arrived", "saved"), [(4400.0, 400 / 4400), (8000.0, 1 / 2), (None, 1 / 2)])
@@ -85,8 +100,7 @@ def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, betwe
         "IMAD.WIDE R2, R20, 0x4, R16", "LDG.E R6, desc[UR6][R2.64]", "FADD R4, R4, R6", "STG.E desc[UR6][R8.64], R4",
         between, "SHF.L.U32 R20, R20, 0x1, RZ", "@P0 BRA 0x30",
     )  # fmt: skip
-    found = find_stores(*((line, 100.0) for line in before), *((line, 800.0) for line in turn))
-    assert bool(found) == named
+    assert bool(find_stores(*executing(100.0, *before), *executing(800.0, *turn))) == named
 
 
 @pytest.mark.parametrize(
@@ -98,18 +112,12 @@ def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, betwe
 )
 def test_a_value_that_a_loop_keeps_in_memory_is_a_cause_beside_a_tile_that_saves_more(waits, named):
     """Each turn adds what all threads load to the thread's own sum; L1 serves what they share."""
-    turn = (
-        "LDG.E R6, [R8.64]",
-        "FADD R6, R6, 1",
-        "LDG.E R4, [R2.64]",
-        "FADD R6, R6, R4",
-        "STG.E [R8.64], R6",
-    )
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, 1", "LDG.E R4, [R2.64]", "FADD R6, R6, R4", "STG.E [R8.64], R6")  # fmt: skip
     lines = (*turn, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
     facts = {place: {"sectors": 3200.0, "ideal_sectors": 3200.0} for place in (1, 3, 5)}
     facts |= {place: {"waits": {"long_scoreboard": wait}} for place, wait in zip((2, 4), waits, strict=True)}
     evidence = evidence_of(
-        *("MOV R4, RZ", *((line, 800.0) for line in lines), "EXIT"),
+        *("MOV R4, RZ", *executing(800.0, *lines), "EXIT"),
         facts=facts,
         figures={"l1_hit_pct": 100.0, "dram_bytes_read": 2000.0},
     )
@@ -142,9 +150,7 @@ def test_of_a_sum_in_memory_and_another_load_that_repeats_the_larger_saving_is_n
 
 
 @pytest.mark.parametrize(("of_loads", "of_stores", "kind"), [(80, 10, "loads"), (10, 80, "stores")])
-def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_alone_save_less_than_half(
-    of_loads, of_stores, kind
-):
+def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_save_less_than_half(of_loads, of_stores, kind):
     """Warps wait for what is loaded where it is added, and in the queue of accesses for the stores before theirs."""
     turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", "STG.E [R8.64], R6", "@P0 BRA 0x10")
     facts = {
@@ -152,7 +158,7 @@ def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_alone_save_less_th
         2: {"waits": {"long_scoreboard": of_loads}},
         3: {"sectors": 25_600.0, "waits": {"lg_throttle": of_stores}},
     }
-    lines = ("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    lines = ("MOV R4, RZ", *executing(800.0, *turn), "EXIT")
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))))
     assert candidate.name == f"redundant-global-{kind}"
 
@@ -172,7 +178,7 @@ def test_sums_that_an_unrolled_loop_finds_anew_in_each_turn_of_the_loop_around_i
         "STG.E [R8.64+0x4], R7",
         "@P0 BRA 0x10",
     )
-    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *turn), "EXIT")
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert "keeps a value in global memory" in candidate.sentence
     assert candidate.effect.resources["lsu"] == pytest.approx(7 / 8)

@@ -1,7 +1,7 @@
 """Sums that a block makes step by step in global memory, where shared memory could hold what is left of them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import detect_global_trees
 
@@ -32,13 +32,10 @@ TREE = {
 def found(acting=21.0, **changed):
     tree = TREE | {name.replace("_", " "): line for name, line in changed.items()}
     places = {name: place for place, name in enumerate(tree)}
-    facts = {
-        places[name]: {"lanes": acting, "acting": acting} for name in ("load own", "load other", "store")
-    }
+    facts = {places[name]: active(acting) for name in ("load own", "load other", "store")}
     facts[places["load other"]]["waits"] = {"long_scoreboard": 30}
-    facts[places["result"]] = {"lanes": 1.0, "acting": 1.0}
-    evidence = evidence_of(*tree.values(), facts=facts)
-    return list(detect_global_trees(evidence))
+    facts[places["result"]] = active(1.0)
+    return list(detect_global_trees(evidence_of(*tree.values(), facts=facts)))
 
 
 def test_sums_in_global_memory_are_named_with_the_waiting_for_them():

@@ -1,13 +1,13 @@
 """What L1 works for: passes of shared memory, and the lookups of the rest."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import APART, TOGETHER, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.layout import cheaper_accesses
 from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
 
 LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
-SECTORS = {0: {"sectors": 300.0, "ideal_sectors": 0.0}, 1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+SECTORS = {0: {"sectors": 300.0, "ideal_sectors": 0.0}, 1: TOGETHER}
 
 
 def part_of_load(*lines, facts):
@@ -34,7 +34,7 @@ def test_with_one_the_passes_have_their_part():
     ],
 )
 def test_a_lookup_takes_l1_a_cycle_a_line_however_few_sectors_it_needs(sectors, ideal, part):
-    facts = {0: {"sectors": sectors, "ideal_sectors": ideal}, 1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {0: {"sectors": sectors, "ideal_sectors": ideal}, 1: TOGETHER}
     assert part_of_load(LOAD, STORE, facts=facts) == pytest.approx(part)
 
 
@@ -50,10 +50,7 @@ def test_a_shuffle_takes_the_pipe_of_the_accesses_and_one_pass_of_shared_memory(
 @pytest.mark.parametrize(("opcode", "part"), [("LDG.E R5, [R4.64]", 0.0), ("STG.E [R4.64], R5", 28 / 36)])
 def test_unused_sectors_of_stores_reach_l2_whatever_l1_holds(opcode, part):
     """As many sectors arrive as a load of neighbours and a store whose lanes lie apart need: L1 holds what loads use later, and no store."""
-    facts = {
-        0: {"sectors": 3200.0, "ideal_sectors": 400.0},
-        1: {"sectors": 3200.0, "ideal_sectors": 400.0},
-    }
+    facts = {0: APART, 1: APART}
     lines = ("LDG.E R9, [R2.64]", opcode, "EXIT")
     evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": 800.0 if "LDG" in opcode else 3600.0})
     effect = cheaper_accesses(evidence, [evidence.sites[1]])
@@ -77,7 +74,7 @@ def test_the_load_behind_a_conflicting_one_waits_for_its_passes(passes, shorter)
 def test_l1_works_for_texture_fetches_too(fetches, part):
     """Their sectors are not counted, and four texture units serve a lane a cycle each."""
     lines = ("LDG.E R4, [R2.64]", *["TEX RZ, R5, R6, R7, UR4, 0x0.3D, 0x1"] * fetches, "EXIT")
-    evidence = evidence_of(*lines, facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}})
+    evidence = evidence_of(*lines, facts={0: TOGETHER})
     assert evidence.part_of_l1({evidence.sites[0]: 1.0}) == pytest.approx(part)
 
 
@@ -100,13 +97,8 @@ def test_what_arrives_in_l2_and_no_access_is_counted_for_is_that_of_copies_of_an
         (200.0 + 3200.0, 200 / 3600, 3200 / 3300),
     ],
 )
-def test_lanes_that_update_one_address_take_l1_a_cycle_each_if_they_arrive_in_l2_one_by_one(
-    arrived, hit, part
-):
-    facts = {
-        0: {"sectors": 400.0, "ideal_sectors": 400.0},
-        1: {"sectors": 100.0, "ideal_sectors": 100.0, "acting": 32.0},
-    }
+def test_lanes_that_update_one_address_take_l1_a_cycle_each_if_they_reach_l2_one_by_one(arrived, hit, part):
+    facts = {0: TOGETHER, 1: {"sectors": 100.0, "ideal_sectors": 100.0, "acting": 32.0}}
     figures = {"l2_sectors": arrived, "l1_hit_pct": 100 * hit}
     evidence = evidence_of("LDG.E R4, [R2.64]", "RED.E.ADD.F32 [R6.64], R4", facts=facts, figures=figures)
     assert evidence.part_of_l1({evidence.sites[1]: 1.0}) == pytest.approx(part)

@@ -1,7 +1,7 @@
 """Loops in which all threads of a block do the same: what makes every turn one that a thread could make alone."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 from msgspec.structs import replace
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import detect_repeated_by_threads
@@ -96,15 +96,12 @@ def test_a_turn_that_finds_something_is_no_repetition_where_others_go_on_with_it
         {MULTIPLY: "FFMA R9, R9, R8, R8"},  # goes on with what the turn before left
         {STORE: "MOV R12, R9"},  # leaves nothing: what it finds may be asked for by each thread
         {8: "IADD3 R6, R6, R8, RZ"},  # the next place is loaded, as in a list
-        {
-            8: "IADD3 R10, R10, 0x4, RZ",
-            10: "ISETP.LT.AND P1, PT, R10, R3, PT",
-        },  # loads the same place until it changes
+        {8: "IADD3 R10, R10, 0x4, RZ", 10: "ISETP.LT.AND P1, PT, R10, R3, PT"},  # loads the same place until it changes
         {MULTIPLY: "BAR.SYNC.DEFER_BLOCKING 0x0"},
         {MULTIPLY: "ATOMG.E.ADD.STRONG.GPU PT, R9, [R2.64], R8"},
         {STORE: "@!P2 STG.E [R4.64], R0"},
     ],
-)
+)  # fmt: skip
 def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
     assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
 
@@ -225,7 +222,7 @@ def copying(*loop, turns, shared_bytes=4096):
     evidence = evidence_of(
         "S2R R2, SR_TID.X",
         "ISETP.LT.AND P1, PT, R2, R3, PT",
-        *((line, 100 * turns) for line in loop),
+        *executing(100 * turns, *loop),
         "EXIT",
         block=64,
     )
@@ -259,14 +256,9 @@ def test_what_threads_copy_once_more_is_named_by_where_it_comes_from(load, name)
 
 
 def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
-    adding = (
-        "FADD R9, R9, R8",
-        "IADD3 R10, R10, 0x4, RZ",
-        "ISETP.LT.AND P2, PT, R10, R3, PT",
-        "@P2 BRA 0x80",
-    )
-    turns = [(line, 6400) for line in ("LDG.E R8, [R10.64]", *adding)]
-    copying = [(line, 6400) for line in COPY]
+    adding = ("FADD R9, R9, R8", "IADD3 R10, R10, 0x4, RZ", "ISETP.LT.AND P2, PT, R10, R3, PT", "@P2 BRA 0x80")  # fmt: skip
+    turns = executing(6400, "LDG.E R8, [R10.64]", *adding)
+    copying = executing(6400, *COPY)
     evidence = evidence_of(
         "S2R R2, SR_TID.X", "ISETP.LT.AND P1, PT, R2, R3, PT", *copying, "MOV R10, R11", *turns, "STG.E [R12.64], R9", "EXIT",
         block=64,

@@ -1,11 +1,11 @@
 """Why lanes have nothing to do, and what to do about each form of it."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 
-ALL, MOST, SOME, ONE = ({"lanes": count, "acting": count} for count in (32.0, 24.0, 12.0, 1.0))
+ALL, MOST, SOME, ONE = (active(count) for count in (32.0, 24.0, 12.0, 1.0))
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
@@ -114,17 +114,13 @@ def test_a_test_of_data_is_told_from_one_of_an_index(place, target, says):
 @pytest.mark.parametrize(
     ("decides", "says", "advises"),
     [
-        (
-            "LDG.E R4, [R2.64]",
-            "A test of data sends lanes past",
-            "Find out first for which elements the test holds",
-        ),
+        ("LDG.E R4, [R2.64]", "A test of data sends lanes past", "Find out first for which elements the test holds"),
         ("MOV R4, R2", "Branches split warps", "choose by warp or block instead of by thread"),
     ],
-)
+)  # fmt: skip
 def test_where_data_chooses_the_side_of_a_branch_no_warp_or_block_can(decides, says, advises):
     """Most lanes are idle on the second side, past which the first one goes in any case."""
-    others = {"lanes": 20.0, "acting": 20.0}
+    others = active(20.0)
     found = named(
         ("S2R R2, SR_TID.X", ALL),
         (decides, ALL),

@@ -1,14 +1,14 @@
 """Lanes without an element: what their warps do for them all the same."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
-WHOLE = {"lanes": 32.0, "acting": 32.0}
-FEW = {"lanes": 4.0, "acting": 4.0}
+WHOLE = active(32.0)
+FEW = active(4.0)
 ALIKE = {"sectors": 100.0, "ideal_sectors": 100.0}
 ROW_OF_A_WARP = (
     "LDG.E R4, desc[UR4][R2.64]",
@@ -22,10 +22,8 @@ ROW_OF_A_WARP = (
 
 def idle_in(*lines):
     """Returns the part of each instruction that is for idle lanes, if four lanes load an element, and the last one stores."""
-    facts = dict.fromkeys(range(len(lines)), WHOLE)
-    facts |= {0: WHOLE | ALIKE, 1: FEW | ALIKE, 2: FEW, len(lines) - 1: {"lanes": 1.0, "acting": 1.0}}
-    evidence = evidence_of(*lines, facts=facts)
-    return idle_parts(evidence)
+    facts = {0: ALIKE, 1: FEW | ALIKE, 2: FEW, len(lines) - 1: active(1.0)}
+    return idle_parts(evidence_of(*lines, each=WHOLE, facts=facts))
 
 
 def idle_parts(evidence):
@@ -64,8 +62,7 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
     lines = ("I2F.RP R6, R5", "MUFU.RCP R7, R6", f"{back} R8, R7", "ISETP.NE.AND P0, PT, R8, RZ, PT", "@P0 EXIT", "LDG.E R4, [R2.64]")  # fmt: skip
     if back == "FMUL":
         lines = ("MOV R6, R5", *lines[1:])
-    facts = dict.fromkeys(range(5), WHOLE) | {5: {"lanes": 1.0, "acting": 1.0}}
-    evidence = evidence_of(*lines, facts=facts, line=1)
+    evidence = evidence_of(*lines, each=WHOLE, facts={5: active(1.0)}, line=1)
     assert idle_parts(evidence)[3] == pytest.approx(idle)
 
 
@@ -73,27 +70,21 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
     ("acting", "said"),
     [
         (0.0, "no lane is active; over all instructions, 100 % of the lanes do nothing."),
-        (
-            0.04,
-            "one lane of every 25 warps is active; over all instructions, > 99 % of the lanes do nothing.",
-        ),
+        (0.04, "one lane of every 25 warps is active; over all instructions, > 99 % of the lanes do nothing."),
         (1.0, "one lane of a warp is active; over all instructions, 97 % of the lanes do nothing."),
     ],
-)
+)  # fmt: skip
 def test_no_part_of_a_lane_acts(acting, said):
     """Where most warps are past the end of the data, their predicate leaves no lane."""
-    facts = dict.fromkeys((0, 1), {"lanes": acting, "acting": acting} | ALIKE)
+    facts = dict.fromkeys((0, 1), active(acting) | ALIKE)
     evidence = evidence_of("LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.endswith(f". Where most is lost, {said}")
 
 
 @pytest.mark.parametrize(("stored_at", "idle"), [("R6", 0.0), ("R8", 7 / 8)])
-def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_load_before_it(
-    stored_at, idle
-):
+def test_an_index_that_all_lanes_need_behind_a_barrier_is_not_for_those_that_load_before_it(stored_at, idle):
     """Four lanes load what all of them share. Where all store at the same index later, full warps would compute it as often."""
-    facts = dict.fromkeys(range(7), WHOLE) | {3: FEW, 4: FEW}
     evidence = evidence_of(
         "SHF.R.U32.HI R6, RZ, 0x5, R2",
         "ISETP.NE.AND P1, PT, R7, RZ, PT",
@@ -102,7 +93,8 @@ def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_l
         "STS [R3], R4",
         "BAR.SYNC.DEFER_BLOCKING 0x0",
         f"STG.E desc[UR4][{stored_at}.64], R9",
-        facts=facts,
+        each=WHOLE,
+        facts={3: FEW, 4: FEW},
     )
     parts = idle_parts(evidence)
     assert parts[:3] == pytest.approx([idle] * 3)
@@ -142,9 +134,8 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     """One warp of eight acts with all of its lanes, or all warps do with an eighth of theirs."""
     lines = ["S2R R3, SR_TID.X", "IADD3 R5, R3, 0x1, RZ", "ISETP.GE.AND P0, PT, R5, c[0x0][0x220], PT"]
     behind = ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
-    facts = dict.fromkeys(range(4), WHOLE)
-    facts |= {place: {"lanes": lanes_of_them, "acting": lanes_of_them} for place in (4, 5)}
-    evidence = evidence_of(*lines, "@P0 EXIT", *((one, warps) for one in behind), facts=facts)
+    some = dict.fromkeys((4, 5), active(lanes_of_them))
+    evidence = evidence_of(*lines, "@P0 EXIT", *executing(warps, *behind), each=WHOLE, facts=some)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence == said
     is_whole = warps < 100
@@ -168,14 +159,8 @@ def test_only_what_differs_in_a_block_leaves_some_of_its_warps_without_work(inde
 
 def test_the_end_of_a_loop_sends_no_warp_away():
     """One lane of a warp makes all turns; the branch back is followed once."""
-    one = {"lanes": 1.0, "acting": 1.0}
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
-    evidence = evidence_of(
-        ("MOV R2, RZ", 1.0),
-        *((line, 100.0) for line in lines),
-        ("EXIT", 1.0),
-        facts=dict.fromkeys(range(6), one),
-    )
+    evidence = evidence_of(("MOV R2, RZ", 1.0), *executing(100.0, *lines), ("EXIT", 1.0), each=active(1.0))
     said = [candidate.sentence for candidate in lanes.detect_idle_lanes(evidence)]
     assert not any(text.startswith("Whole warps") for text in said)
     assert said
@@ -184,35 +169,29 @@ def test_the_end_of_a_loop_sends_no_warp_away():
 @pytest.mark.parametrize("leaving", ["@P0 BRA 0x60", "@P0 EXIT"])
 def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
     """Each of 100 warps makes one turn: it comes to the test twice, and goes on once."""
-    some = {"lanes": 24.0, "acting": 24.0}
     tests = (("ISETP.GE.AND P0, PT, R2, R3, PT", 200.0), (leaving, 200.0))
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "BRA 0x10", "EXIT")
-    evidence = evidence_of("MOV R2, RZ", *tests, *lines, facts=dict.fromkeys(range(7), some))
-    (candidate,) = lanes.detect_idle_lanes(evidence)
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("MOV R2, RZ", *tests, *lines, each=active(24.0)))
     assert not candidate.sentence.startswith("Whole warps")
 
 
 @pytest.mark.parametrize(("tested", "found"), [("R4", False), ("R6", True)])
 def test_data_that_ends_a_turn_of_a_loop_leaves_the_next_one(tested, found):
     """Four warps of ten pass the rest of a turn by: the element that each loads decides that, or an index that none of its turns changes."""
-    few = {"lanes": 8.0, "acting": 8.0}
     turn = ("LDG.E R4, [R2.64]", f"ISETP.GE.AND P0, PT, {tested}, 0x9, PT", "@P0 BRA 0x50")
     work = [("LDG.E R8, [R10.64]", 60.0)]
     evidence = evidence_of(
         ("S2R R2, SR_TID.X", 10.0), *turn, *work, "IADD3 R2, R2, 0x4, RZ", "@P1 BRA 0x10", ("EXIT", 10.0),
-        facts=dict.fromkeys(range(8), few),
+        each=active(8.0),
     )  # fmt: skip
     assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found
 
 
 def test_what_stands_behind_a_test_asks_for_no_work_by_it():
     """Of 100 warps 60 have no work; 100 execute the end of the kernel, where few lanes act."""
-    few = {"lanes": 8.0, "acting": 8.0}
     lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x40"]
     work = [("IADD3 R2, R2, 0x4, RZ", 40.0), ("LDG.E R4, [R2.64]", 40.0)]
-    evidence = evidence_of(
-        *lines, *work, "MOV R8, RZ", "MOV R9, RZ", "EXIT", facts=dict.fromkeys(range(7), few)
-    )
+    evidence = evidence_of(*lines, *work, "MOV R8, RZ", "MOV R9, RZ", "EXIT", each=active(8.0))
     warps = find_warps_without_work(evidence, set(evidence.sites))
     assert set(warps) == {evidence.sites[0], evidence.sites[1]}
     assert warps[evidence.sites[0]] == (pytest.approx(0.6), evidence.sites[1])
@@ -224,9 +203,8 @@ def test_what_stands_behind_a_test_asks_for_no_work_by_it():
 )
 def test_warps_that_compute_behind_a_branch_have_work(behind, found):
     """As behind the slow path of a division that few warps need."""
-    few = {"lanes": 8.0, "acting": 8.0}
     lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x30", ("LDG.E R4, [R2.64]", 40.0), behind, "EXIT"]
-    evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
+    evidence = evidence_of(*lines, each=active(8.0))
     assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found
 
 
@@ -240,9 +218,8 @@ def test_warps_that_compute_behind_a_branch_have_work(behind, found):
 )
 def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
     """As where a last test is for those that have another element besides."""
-    few = {"lanes": 8.0, "acting": 8.0}
     lines = ["FMUL R4, R5, R6", store, "ISETP.NE.AND P0, PT, R5, RZ, PT", "@P0 EXIT", ("STG.E [R8.64], R4", 1.0)]  # fmt: skip
-    evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
+    evidence = evidence_of(*lines, each=active(8.0))
     without_work = find_warps_without_work(evidence, set(evidence.sites))
     assert set(without_work) == set(evidence.sites[2 if had_work else 0 : 4])
 
@@ -250,11 +227,9 @@ def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
 @pytest.mark.parametrize(("threads", "said"), [(16, "Blocks of 16 threads"), (32, "Whole warps")])
 def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
-    half = {"lanes": 16.0, "acting": 16.0}
     lines = ("S2R R3, SR_TID.X", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", "@P0 EXIT")
-    work = [(line, 20.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
-    evidence = evidence_of(*lines, *work, facts=dict.fromkeys(range(5), half), block=threads)
-    (candidate,) = lanes.detect_idle_lanes(evidence)
+    work = executing(20.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
+    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, *work, each=active(16.0), block=threads))
     assert candidate.sentence.startswith(said)
 
 
@@ -269,11 +244,10 @@ def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
 )
 def test_warps_that_end_without_work_keep_places_from_others_until_their_block_ends(tested, leaving, empty, times):  # fmt: skip
     """Of 100 warps of 50 blocks, 70 end."""
-    few = {"lanes": 30.0, "acting": 30.0}
     lines = (f"S2R R3, {tested}", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", leaving)
-    work = [(line, 30.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
-    facts, places = dict.fromkeys(range(5), few), Places(empty=empty)
-    evidence = evidence_of(*lines, *work, "EXIT", facts=facts, grid=50, block=64, places=places)
+    work = executing(30.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
+    places = Places(empty=empty)
+    evidence = evidence_of(*lines, *work, "EXIT", each=active(30.0), grid=50, block=64, places=places)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.startswith("Whole warps")
     assert candidate.effect.warps == pytest.approx(times)

@@ -63,13 +63,7 @@ def test_a_tile_that_its_row_fills_is_not_named(changed):
 def test_the_registers_of_what_is_not_loaded_make_room_for_warps(limit, warps):
     """Threads of 64 registers have eight of them: nine blocks fit instead of eight, if shared memory does not limit them to eight."""
     behind = [f"@!P1 LDG.E.128 R{register}, [R2.64+0x400]" for register in (8, 12)]
-    figures = {
-        "registers": 64.0,
-        "blocks_by_registers": 16.0,
-        limit: 8.0,
-        "occupancy_limit_pct": 25.0,
-        "waves": 4.0,
-    }
+    figures = {"registers": 64.0, "blocks_by_registers": 16.0, limit: 8.0, "occupancy_limit_pct": 25.0, "waves": 4.0}  # fmt: skip
     evidence = evidence_of(
         "CS2R R8, SRZ", "CS2R R10, SRZ", "CS2R R12, SRZ", "CS2R R14, SRZ", *behind, "FADD R8, R8, R12", facts={4: NONE, 5: NONE}, figures=figures, block=128,
     )  # fmt: skip

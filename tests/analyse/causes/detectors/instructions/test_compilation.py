@@ -29,8 +29,7 @@ def test_an_optimiser_computes_addresses_once_and_puts_instructions_between_thos
     address = [f"IADD3 R{place}, R{place - 1}, 0x4, RZ" for place in range(5, 11)]
     sum_of_it, lines = "FADD R30, R31, R30", [IDLE, *address, "LDG.E R31, [R10.64]"]
     for waiting, removed in (("wait", 3 / 4), ("long_scoreboard", 0.0)):
-        evidence = evidence_of(*lines, sum_of_it, facts={8: {"waits": {waiting: 9}}})
-        (candidate,) = detect_unoptimised(evidence)
+        (candidate,) = detect_unoptimised(evidence_of(*lines, sum_of_it, facts={8: {"waits": {waiting: 9}}}))
         assert candidate.effect.waits.get(waiting, 0.0) == pytest.approx(removed)
         assert candidate.effect.resources["alu"] == pytest.approx((1 + 4) / 7)  # of a move and six additions
 
@@ -127,10 +126,28 @@ def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
     assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
+@pytest.mark.parametrize(
+    ("load", "figures", "is_array"),
+    [
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 100.0}, False),
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 0.0}, True),
+        ("LDL R4, [R1+0x8]", {}, False),  # the counter is not recorded
+        ("LDL R4, [R6]", {}, True),
+    ],
+)
+def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_array):
+    (candidate,) = compilation.detect_spills(evidence_of(load, "EXIT", figures=figures | {"registers": 40.0}))
+    assert (
+        ("an array that is indexed" in candidate.sentence)
+        == ("Index local arrays" in candidate.advice)
+        == is_array
+    )
+    assert ("40 registers" in candidate.sentence) != is_array
+
+
 def test_an_array_in_local_memory_is_where_its_elements_are_chosen():
     """At constant places, registers could hold them."""
-    evidence = evidence_of(("STL [R1+0x4], RZ", 900.0), "LDL R4, [R9]", "EXIT")
-    (candidate,) = compilation.detect_spills(evidence)
+    (candidate,) = compilation.detect_spills(evidence_of(("STL [R1+0x4], RZ", 900.0), "LDL R4, [R9]", "EXIT"))
     assert [site.opcode for site in candidate.weights] == ["LDL"]
 
 

@@ -1,22 +1,18 @@
 """What all threads of a grid compute alike, which the host could compute for them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_computed_by_all
 
 # A key that all threads load from one place is mixed twice; then each thread mixes it into a word of its own.
-KEY = {
-    "key": "LDG.E R4, [R2.64]",
-    "first": "IADD3 R5, R4, 0x7, RZ",
-    "result": "LOP3.LUT R6, R5, 0x9, RZ, 0x3c, !PT",
-}
+KEY = {"key": "LDG.E R4, [R2.64]", "first": "IADD3 R5, R4, 0x7, RZ", "result": "LOP3.LUT R6, R5, 0x9, RZ, 0x3c, !PT"}  # fmt: skip
 OWN = {"thread": "S2R R0, SR_TID.X", "word": "IADD3 R8, R0, 0x1, RZ", "use": "IADD3 R9, R8, R6, RZ"}
 
 
 def found(warps=800.0, **changed):
     lines = [{**KEY, **OWN, **changed}[name] for name in (*KEY, *OWN)]
-    return list(detect_computed_by_all(evidence_of(*((line, warps) for line in lines), ("EXIT", warps))))
+    return list(detect_computed_by_all(evidence_of(*executing(warps, *lines), ("EXIT", warps))))
 
 
 def test_what_depends_on_no_thread_is_computed_once_but_each_thread_looks_up_the_result():
@@ -52,7 +48,7 @@ def test_a_loop_whose_turns_are_the_same_for_all_threads_has_one_result():
 @pytest.mark.parametrize(("warps", "is_named"), [(800.0, True), (730.0, True), (400.0, False)])
 def test_what_a_branch_keeps_warps_from_is_not_computed_by_all(warps, is_named):
     """The last blocks of a grid lie past the end of the data."""
-    code = [("S2R R0, SR_TID.X", 800.0), *((line, warps) for line in KEY.values())]
+    code = [("S2R R0, SR_TID.X", 800.0), *executing(warps, *KEY.values())]
     code += [("IADD3 R9, R0, R6, RZ", warps), ("EXIT", warps)]
     assert bool(list(detect_computed_by_all(evidence_of(*code)))) == is_named
 

@@ -1,7 +1,7 @@
 """What every block computes again within its own work, in a loop or outside of loops, and where only loads and addresses are the same."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import (
     detect_computed_by_all,
@@ -9,12 +9,7 @@ from profiler.analyse.causes.detectors.instructions.redundant_instructions impor
 )
 
 # Blocks along x hold points of their own in R20 and R21, and compare them with the same table: the squares of a row, less a product.
-BEFORE = {
-    "index": "S2R R1, SR_CTAID.X",
-    "point": "IMAD R20, R1, 0x4, RZ",
-    "own": "",
-    "more": "",
-}
+BEFORE = {"index": "S2R R1, SR_CTAID.X", "point": "IMAD R20, R1, 0x4, RZ", "own": "", "more": ""}
 TURN = {
     "load": "LDG.E R8, [R4]",
     "other": "LDG.E R9, [R4+0x4]",
@@ -30,7 +25,7 @@ IN_SHARED = {"load": "LDS R8, [R30]", "other": "LDS R9, [R30+0x4]"}
 
 
 def found(grid=(8, 4, 1), figures=None, sites_before=("NOP",), **changed):
-    lines = [(line, 100.0) for line in sites_before]
+    lines = executing(100.0, *sites_before)
     for part, times in ((BEFORE, 100.0), (TURN, 6400.0)):
         start = hex(16 * len(lines))
         for one in (changed.get(name, line) for name, line in part.items()):
@@ -225,20 +220,16 @@ FUNCTION = ("MUFU.LG2 R20, R8", "MUFU.EX2 R9, R20", "RET.REL.NODEC R30, 0x0")
     [
         ("NOP", "NOP", 1.0),
         (CALL, "NOP", 1.0),
-        (
-            CALL,
-            "MOV R8, R1",
-            0.5,
-        ),  # once of a value that all blocks along y have, and once of the block's own
+        (CALL, "MOV R8, R1", 0.5),  # once of a value that all blocks along y have, and once of the block's own
     ],
-)
+)  # fmt: skip
 def test_a_function_goes_with_the_calls_that_all_blocks_make_alike(again, argument, goes):
     """No line shows the arguments of a function such as `pow`: they are followed to where it is called."""
     lines = RATE | {"logarithm": CALL, "store": f"STG.E [R6], R12; {argument}; {again}; STG.E [R6], R9"}
     kernel = [line for text in lines.values() for line in text.split("; ")]
     times = 200.0 if again == CALL else 100.0
     evidence = evidence_of(
-        *kernel, "EXIT", *((line, times) for line in FUNCTION), grid=(8, 100, 1), line=7, busy={"xu": 0.5}
+        *kernel, "EXIT", *executing(times, *FUNCTION), grid=(8, 100, 1), line=7, busy={"xu": 0.5}
     )
     one = next(one for one in detect_computed_by_blocks(evidence) if "blocks along y" in one.sentence)
     assert one.effect.resources["xu"] == pytest.approx(goes * 0.99)

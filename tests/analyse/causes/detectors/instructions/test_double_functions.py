@@ -59,8 +59,7 @@ def test_as_many_instructions_of_a_line_belong_to_a_function_as_it_has(function,
 def test_where_no_line_is_known_a_function_has_no_more_of_the_instructions_near_it(others):
     """Integers stand between those of a function, which are no arithmetic of doubles, and loads are never its own."""
     code = [*RECIPROCAL, *["VIADD R30, R30, 0x1"] * others, "LDG.E.64 R8, [R2.64]"]
-    evidence = evidence_of(*code, file=None)
-    found = find_inlined_doubles(evidence)
+    found = find_inlined_doubles(evidence_of(*code, file=None))
     assert sum(found.values()) == pytest.approx(len(RECIPROCAL))
     assert {site.kind for site in found} == {"control", "fp64", "fp32", "integer"}
     doubles = sum(part for site, part in found.items() if site.kind == "fp64")

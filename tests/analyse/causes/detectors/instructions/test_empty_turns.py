@@ -1,7 +1,7 @@
 """Loops that only count when their work is done."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions.empty_turns import detect_empty_turns
 
@@ -14,8 +14,8 @@ COUNT = ("UIADD3 UR7, UR7, 0x1, URZ", "ISETP.NE.U32.AND P0, PT, R2, UR7, PT", "@
 
 def spared(test=TEST, moves=MOVES, count=COUNT, worked=120.0, behind="EXIT"):
     """The instructions that are spared, with the part of each, where so many of the 640 turns execute the body."""
-    lines = [("MOV R4, RZ", 10.0), *((one, 640.0) for one in (*moves, test, PASSING))]
-    lines += [*((one, worked) for one in BODY), *((one, 640.0) for one in count), (behind, 10.0)]
+    lines = [("MOV R4, RZ", 10.0), *executing(640.0, *moves, test, PASSING)]
+    lines += [*executing(worked, *BODY), *executing(640.0, *count), (behind, 10.0)]
     return {
         site.instruction.text: spared / site.executed
         for one in detect_empty_turns(evidence_of(*lines))
@@ -44,12 +44,9 @@ def test_one_turn_has_to_find_out_that_nothing_is_left(worked, is_so):
         {"moves": ("MOV R7, R4", "BAR.SYNC 0x0")},  # others wait here
         {"moves": ("MOV R7, R4", "FADD R11, R11, R12")},
         {"moves": ("MOV R7, R4", "@P2 MOV R4, R5")},
-        {
-            "moves": ("MOV R7, R5", "MOV R5, R4"),
-            "count": ("MOV R4, R7", *COUNT),
-        },  # they change places each turn
+        {"moves": ("MOV R7, R5", "MOV R5, R4"), "count": ("MOV R4, R7", *COUNT)},  # they change places each turn
     ],
-)
+)  # fmt: skip
 def test_turns_count_where_they_may_find_work_or_do_some(changed):
     assert spared(**changed) == {}
 

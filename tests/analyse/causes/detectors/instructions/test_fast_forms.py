@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions import number_types, special_functions
 
@@ -37,7 +35,7 @@ def found_in(*lines, of_function):
     """The candidate for instructions of which so many stand on the line of the function first; the others have a line each."""
     evidence = evidence_of(*lines)
     for site in evidence.sites[:of_function]:
-        site.instruction = replace(site.instruction, line=999)
+        change_instruction(site, line=999)
     (candidate,) = special_functions.detect_special_functions(evidence)
     return candidate
 
@@ -74,16 +72,10 @@ def test_the_fast_forms_that_are_named_are_those_of_what_the_kernel_evaluates(li
     ("lines", "named"),
     [
         (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`), or look values up."),
-        (
-            POWER,
-            "Use the fast form (`libdevice.fast_powf`), multiply instead of `libdevice.pow`, or look values up.",
-        ),
-        (
-            ["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20],
-            "",
-        ),  # no name: what is said of all functions
+        (POWER, "Use the fast form (`libdevice.fast_powf`), multiply instead of `libdevice.pow`, or look values up."),
+        (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], ""),  # no name: what is said of all functions
     ],
-)
+)  # fmt: skip
 def test_triton_has_other_names_for_the_fast_forms(lines, named):
     assert found_in(*lines, of_function=len(lines)).in_triton == named
 
@@ -100,7 +92,7 @@ def test_the_reciprocal_of_a_root_is_one_fast_form():
 @pytest.mark.parametrize("executed", [100.0, 0.7, 33.3, 123_456.7])
 def test_what_is_left_as_it_was_is_not_spared_by_a_rounding(executed):
     """At the ceiling of the unit, a change that spares any of its work would be named, however little."""
-    lines = [(line, executed) for line in (*SINE, "MUFU.RCP R20, R20")]
+    lines = executing(executed, *SINE, "MUFU.RCP R20, R20")
     assert found_in(*lines, of_function=len(SINE)).effect.resources["xu"] == 0
 
 
@@ -143,22 +135,10 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
     ("signs", "of_doubles", "of_floats"),
     [
         (("MUFU.RCP64H R9, R7", "VIADD R8, R7, 0x300402"), 11, 10),  # a reciprocal
-        (
-            ("MUFU.RCP64H R9, R7", "FSETP.GT.AND P0, PT, |R8|, 1.469367938527859385e-39, PT"),
-            15,
-            10,
-        ),  # a quotient
-        (
-            ("MUFU.RSQ64H R9, R7", "ISETP.GE.U32.AND P0, PT, R8, 0x7fe00000, PT"),
-            12,
-            4,
-        ),  # the reciprocal of a root, as rsqrtf computes it
+        (("MUFU.RCP64H R9, R7", "FSETP.GT.AND P0, PT, |R8|, 1.469367938527859385e-39, PT"), 15, 10),  # a quotient
+        (("MUFU.RSQ64H R9, R7", "ISETP.GE.U32.AND P0, PT, R8, 0x7fe00000, PT"), 12, 4),  # the reciprocal of a root, as rsqrtf computes it
         (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 17, 10),  # a root
-        (
-            ("MUFU.RSQ64H R9, R7", "IADD3 R8, -R6, 0x7fd00000, RZ"),
-            33,
-            17,
-        ),  # of numbers that hypotf scales as well
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, -R6, 0x7fd00000, RZ"), 33, 17),  # of numbers that hypotf scales as well
         (("FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",), 21, 8),  # an exponential
         (("FSETP.GEU.AND P0, PT, |R5|, 4.498046875, PT",), 22, 4),  # exp2
         (("FSETP.GEU.AND P0, PT, |R5|, 3.8004419803619384766, PT",), 23, 8),  # exp10
@@ -166,20 +146,14 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
         (("LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT", "MUFU.RCP64H R7, R13"), 52, 24),  # a logarithm
         (("ISETP.GT.U32.AND P1, PT, R0, 0x7feffffe, PT", "MUFU.RCP64H R9, R15"), 52, 24),  # for sm_100
         (("ISETP.GT.U32.AND P0, PT, R7, 0x40330fc1, PT", "MUFU.RCP64H R9, R13"), 39, 15),  # tanh
-        (
-            ("ISETP.GT.U32.AND P0, PT, R7, 0x403b4000, PT", *["MUFU.RCP64H R13, R11"] * 2),
-            84,
-            47,
-        ),  # erfc
+        (("ISETP.GT.U32.AND P0, PT, R7, 0x403b4000, PT", *["MUFU.RCP64H R13, R11"] * 2), 84, 47),  # erfc
         (("UMOV UR8, 0x2a1abef8",), 51, 29),  # erf
         ((REDUCED, "FSEL R23, R0, -0.082518599927425384521, !P0"), 28, 26),  # a sine
         ((REDUCED, "FSEL R25, -R25, 0.11223486810922622681, !P0"), 28, 26),  # for sm_100
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("beside", [0, 20])
-def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(
-    signs, of_doubles, of_floats, beside
-):
+def test_a_function_of_doubles_becomes_the_precise_one_of_floats(signs, of_doubles, of_floats, beside):
     """What else stands on the line has as many instructions in single precision."""
     whole = of_doubles + beside
     evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (whole - len(signs)), line=9)

@@ -1,7 +1,7 @@
 """Integer arithmetic beyond what addresses take, and the divisions that it may be."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOAD, LOOP, evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, number_types, special_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -23,12 +23,7 @@ def test_code_that_overflows_the_instruction_cache_is_not_to_be_unrolled(instruc
     assert ("unroll so that offsets become constants" in candidate.advice) == unrolls
 
 
-DIVISION = [
-    "I2F.U32.RP R0, R9",
-    "MUFU.RCP R0, R0",
-    "F2I.FTZ.U32.TRUNC.NTZ R5, R0",
-    "IMAD.HI.U32 R5, R5, R2, RZ",
-]
+DIVISION = ["I2F.U32.RP R0, R9", "MUFU.RCP R0, R0", "F2I.FTZ.U32.TRUNC.NTZ R5, R0", "IMAD.HI.U32 R5, R5, R2, RZ"]  # fmt: skip
 
 
 def test_without_lines_a_division_is_what_follows_its_first_conversion():
@@ -60,19 +55,13 @@ def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no
     ("addresses", "said"),
     [
         (10, "divide integers, compute addresses or test bounds."),
-        (
-            600,
-            "compute addresses, test bounds or divide integers.",
-        ),  # 22 instructions of 605, from the conversions on
+        (600, "compute addresses, test bounds or divide integers."),  # 22 instructions of 605, from the conversions on
         (800, "compute addresses and test bounds."),
     ],
-)
-def test_quotients_are_blamed_where_most_of_the_saving_is_theirs_and_named_where_they_are_worth_a_change(
-    addresses, said
-):
+)  # fmt: skip
+def test_quotients_are_blamed_for_most_of_the_saving_and_named_where_they_are_worth_a_change(addresses, said):
     lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
-    evidence = evidence_of(*lines, file=None)
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, file=None))
     assert said in candidate.sentence
     assert ("dividing" in candidate.advice) == said.startswith("divide")
     assert ("divide by constants" in candidate.advice) == ("divide" in said)
@@ -112,15 +101,72 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     assert bool(list(number_types.detect_conversions(evidence))) != divides
 
 
+TESTED_DIVISION = (
+    "I2F.RP R4, R8",
+    "MUFU.RCP R4, R4",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R4",
+    "IMAD.HI.U32 R5, R5, R6, R4",
+    "ISETP.GE.U32.AND P1, PT, R5, R8, PT",
+)
+BY_THE_GRID, IN_TURNS = "Let the grid and the block give the indices", "count up from turn to turn"
+ONE_TURN = ("MOV R9, RZ", 100.0)
+BEFORE = ("MOV R9, RZ", 50.0)  # two turns follow
+
+
 @pytest.mark.parametrize(
-    ("branch", "is_of_bounds"),
-    [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)],
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), IN_TURNS),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), BY_THE_GRID),  # a grid-stride loop whose grid covers all elements
+        (ONE_TURN, ("EXIT",), BY_THE_GRID),
+    ],
+)  # fmt: skip
+def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(before, end, advised):
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *TESTED_DIVISION, LOAD, *end))
+    assert advised in candidate.advice
+    assert "divide integers" in candidate.sentence
+    assert "keeps no source line" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("before", "advised"), [(BEFORE, IN_TURNS), (ONE_TURN, BY_THE_GRID)])
+def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
+    """An integer of 64 bits is divided by a function behind the end."""
+    lines = ("CALL.REL.NOINC 0x50", LOAD, "@P0 BRA 0x10", "EXIT", *TESTED_DIVISION, "RET.REL.NODEC R2 0x0")
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *lines, line=1))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), "count them up"),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), "Let each thread take several elements"),
+        (ONE_TURN, ("EXIT",), "Let each thread take several elements"),
+    ],
+)
+def test_addresses_are_counted_up_in_a_loop_alone(before, end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R10, R10" for one in range(12, 20)]
+    (candidate,) = integer_overhead.detect_integer_overhead(
+        evidence_of(before, *lines, "LDG.E R4, [R20]", *end)
+    )
+    assert advised in candidate.advice
+    assert "divide" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("load", "said"), [((LOAD,), True), ((), False)])
+def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, said):
+    """A kernel whose only store is behind a test that never holds accesses no memory."""
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*TESTED_DIVISION, *load, "EXIT"))
+    assert ("for each access" in candidate.sentence) == said
+
+
+@pytest.mark.parametrize(
+    ("branch", "is_of_bounds"), [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)]
 )
 def test_a_test_that_ends_the_turns_of_a_loop_is_none_of_bounds(branch, is_of_bounds):
     """It leads back, or out of the loop of 0x10 to 0x50; `loop-overhead` counts it. One that passes by a part of the turn is of bounds."""
     lines = ("NOP", "ISETP.GE.AND P0, PT, R6, R9, PT", branch, "FADD R7, R7, R8", "FADD R5, R5, R8")
-    evidence = evidence_of(*lines, "@P1 BRA 0x10", "EXIT")
-    found = integer_overhead.find_spare_addresses(evidence)
+    found = integer_overhead.find_spare_addresses(evidence_of(*lines, "@P1 BRA 0x10", "EXIT"))
     assert [site.instruction.name for site in found] == ["ISETP"] * is_of_bounds
 
 
@@ -134,25 +180,15 @@ LOADED = "LDG.E R4, [R10.64]"
         ((LOADED, "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),  # is anything left of a word?
         ((LOADED, "SHF.R.U32.HI R4, RZ, 0x1, R4", "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),
         # Whether the slow form of a root is needed.
-        (
-            (
-                "FADD R4, R9, R9",
-                "IADD3 R6, R4, -0xd000000, RZ",
-                "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT",
-            ),
-            False,
-        ),
+        (("FADD R4, R9, R9", "IADD3 R6, R4, -0xd000000, RZ", "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT"), False),
         # A logarithm in double precision tests the exponent of its argument; an index that was computed as a float has bounds.
-        (
-            ("DADD R4, R8, R10", "VIADD R6, R5, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R6, 0x7fefffff, PT"),
-            False,
-        ),
+        (("DADD R4, R8, R10", "VIADD R6, R5, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R6, 0x7fefffff, PT"), False),
         (("FADD R4, R9, R9", "F2I.TRUNC.NTZ R6, R4", "ISETP.GE.AND P0, PT, R6, R8, PT"), True),
         # Where data says how long a row is, the loop still counts.
         ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
         ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),
     ],
-)
+)  # fmt: skip
 def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bounds):
     evidence = evidence_of(*lines, "@P0 BRA 0x100", "EXIT")
     tests = [site for site in evidence.sites if site.instruction.name == "ISETP"]
@@ -179,8 +215,7 @@ def test_what_rotates_bits_is_no_address_although_its_digits_look_up_a_table(ste
 def test_the_address_of_a_word_that_is_rotated_is_an_address():
     addresses = ["IMAD R2, R2, 0x3, R5"] * 4
     evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
-    found = list(integer_overhead.find_spare_addresses(evidence))
-    assert found == evidence.of("integer")[:4]
+    assert list(integer_overhead.find_spare_addresses(evidence)) == evidence.of("integer")[:4]
 
 
 @pytest.mark.parametrize(("places", "said"), [(("RZ", "0x4", "0x8"), True), (("RZ", "0x1", "0x2"), False)])
@@ -193,3 +228,8 @@ def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of("LDG.E R20, [R2.64]", *lines))
     assert ("unrolls them" in candidate.advice) == said
     assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said
+
+
+def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
+    lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
+    assert list(integer_overhead.detect_integer_overhead(evidence_of(LOAD, *lines))) == []

@@ -1,9 +1,7 @@
 """Functions of floats without a fast form save what a shorter polynomial saves, and not what other functions do."""
 
-from dataclasses import replace
-
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
 from profiler.analyse.code.code import Instruction
@@ -64,7 +62,7 @@ def test_it_is_named_and_advised_on_where_it_is_most_of_what_is_saved(lines, nam
     """A sine on another line counts for itself."""
     evidence = evidence_of(*lines)
     for place, site in enumerate(evidence.sites):
-        site.instruction = replace(site.instruction, line=9 if place < len(ASIN) or not named else 10)
+        change_instruction(site, line=9 if place < len(ASIN) or not named else 10)
     (candidate,) = special_functions.detect_special_functions(evidence)
     assert ("There is no fast form of asin." in candidate.sentence) == named
     assert advice in candidate.advice
@@ -105,20 +103,10 @@ def test_such_a_function_is_known_by_one_term(text, name):
 @pytest.mark.parametrize(
     ("sign", "remaining", "words", "in_triton"),
     [
-        (
-            "FMUL R7, |R5|, 8388608",
-            7,
-            "fmod as `x - y * trunc(x / y)`",
-            "fmod as `x - y * libdevice.trunc(x / y)`",
-        ),
-        (
-            "FFMA R3, R6, R3, 0.0083824126049876213074",
-            1,
-            "expm1 as `exp(x) - 1`",
-            "expm1 as `tl.exp(x) - 1`",
-        ),
+        ("FMUL R7, |R5|, 8388608", 7, "fmod as `x - y * trunc(x / y)`", "fmod as `x - y * libdevice.trunc(x / y)`"),
+        ("FFMA R3, R6, R3, 0.0083824126049876213074", 1, "expm1 as `exp(x) - 1`", "expm1 as `tl.exp(x) - 1`"),
     ],
-)
+)  # fmt: skip
 def test_what_can_be_written_with_fast_forms_saves_as_much_as_they_do(sign, remaining, words, in_triton):
     """An exponential of four instructions remains, and what the formula needs beside it."""
     candidate = found_on_one_line(sign, "MUFU.EX2 R4, R4", *["FADD R4, R4, R5"] * 18)

@@ -1,7 +1,7 @@
 """What a loop costs: the instructions that keep it going, and waiting that ends when its turns are computed beside each other."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.instructions import loops
 
@@ -11,7 +11,7 @@ KEEPING = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 
 
 def loop_of(*body, facts=None):
     """The loop begins at the second instruction of the code."""
-    return evidence_of(BEFORE, *((line, 100) for line in (*body, *KEEPING)), facts=facts)
+    return evidence_of(BEFORE, *executing(100, *body, *KEEPING), facts=facts)
 
 
 def kept(evidence):
@@ -48,21 +48,13 @@ def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index,
 @pytest.mark.parametrize(
     ("inside", "behind", "counted"),
     [
-        (
-            "LDG.E R8, [R12.64]",
-            "EXIT",
-            True,
-        ),  # each turn accesses the next address, which unrolled is an offset
-        (
-            "FADD R5, R5, R7",
-            "LDG.E R8, [R12.64]",
-            False,
-        ),  # all turns find one, as those of a loop over dimensions
+        ("LDG.E R8, [R12.64]", "EXIT", True),  # each turn accesses the next address, which unrolled is an offset
+        ("FADD R5, R5, R7", "LDG.E R8, [R12.64]", False),  # all turns find one, as those of a loop over dimensions
     ],
-)
+)  # fmt: skip
 def test_an_address_that_all_turns_find_together_is_what_they_are_for(inside, behind, counted):
     step = "IMAD R12, R2, R10, R12"
-    evidence = evidence_of(BEFORE, *((line, 100) for line in (step, inside, *KEEPING)), (behind, 1))
+    evidence = evidence_of(BEFORE, *executing(100, step, inside, *KEEPING), (behind, 1))
     assert (step in kept(evidence)) == counted
 
 
@@ -74,7 +66,7 @@ def test_the_lengths_of_all_loops_are_told(more, said):
     second = (
         [(line.replace("0x10", "0x60"), 100) for line in (*more, "FADD R6, R6, R7", *KEEPING)] if more else []
     )
-    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    first = executing(100, "FADD R5, R5, R7", *KEEPING)
     (candidate,) = loops.detect_loop_overhead(evidence_of(BEFORE, *first, BEFORE, *second))
     assert f"only keep {said} going" in candidate.sentence
 
@@ -83,8 +75,7 @@ def test_a_test_of_64_bits_is_both_of_its_halves_and_a_carry_is_a_part_of_the_co
     wide = ("IADD3 R2, P1, R2, 0x1, RZ", "IADD3.X R3, RZ, R3, RZ, P1, !PT", "ISETP.GE.U32.AND P0, PT, R2, R6, PT",
             "ISETP.GE.U32.AND.EX P0, PT, R3, R7, PT, P0", "@!P0 BRA 0x10")  # fmt: skip
     body = ("LDG.E R8, [R4.64]", "ISETP.LT.AND P0, PT, R9, R10, PT", "@P0 FADD R5, R5, R8")
-    evidence = evidence_of(BEFORE, *((line, 100) for line in (*body, *wide)))
-    assert kept(evidence) == list(wide)
+    assert kept(evidence_of(BEFORE, *executing(100, *body, *wide))) == list(wide)
 
 
 def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_going():
@@ -121,13 +112,12 @@ def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_goin
 )
 def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too(tests, counted):
     body = ["LDG.E R8, [R4.64]", "FADD R5, R5, R8", *tests, "IADD3 R2, R2, 0x1, RZ", "@P0 BRA 0x10"]
-    texts = kept(evidence_of(BEFORE, *((line, 100) for line in body)))
+    texts = kept(evidence_of(BEFORE, *executing(100, *body)))
     assert [one in texts for one in tests] == counted
 
 
 @pytest.mark.parametrize(
-    ("line", "gone"),
-    [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)],
+    ("line", "gone"), [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)]
 )
 def test_a_turn_waits_only_for_what_the_turn_before_hands_on(line, gone):
     (candidate,) = loops.detect_loop_overhead(loop_of(line, facts={1: {"waits": {"wait": 50}}}))
@@ -137,7 +127,7 @@ def test_a_turn_waits_only_for_what_the_turn_before_hands_on(line, gone):
 @pytest.mark.parametrize(("other", "found"), [(100, 1), (0.5, 0)])
 def test_loops_that_are_hot_together_are_named_together(other, found):
     """Neither of the two executes more than half; with a rare second one, the first does not either."""
-    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    first = executing(100, "FADD R5, R5, R7", *KEEPING)
     second = [(line.replace("0x10", "0x60"), other) for line in ("FADD R6, R6, R7", *KEEPING)]
     straight = ("FADD R9, R8, R7", 450)
     evidence = evidence_of(BEFORE, *first, ("MOV R2, RZ", 1), *second, straight)
@@ -174,8 +164,7 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
 def test_steps_that_start_from_what_others_stored_are_not_promised_to_overlap(stored, meets, in_steps):
     barrier = "BAR.SYNC.DEFER_BLOCKING 0x0" if meets else "NOP"
     turn = ("LDG.E R6, [R12.64]", "LDS R8, [R4]", "FADD R9, R8, R7", f"STS [R5], {stored}", barrier)
-    evidence = loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}})
-    (candidate,) = loops.detect_loop_overhead(evidence)
+    (candidate,) = loops.detect_loop_overhead(loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}}))
     assert ("with independent work in its copies" in candidate.advice) != in_steps
     assert ("needs what the one before stored in shared memory" in candidate.advice) == in_steps
     assert (candidate.effect.waits.get("short_scoreboard", 0.0) > 0) != in_steps

@@ -30,9 +30,7 @@ def issue_of_fp64(*lines, **more):
         ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
     ],
 )
-def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions_for_a_computed_one(
-    made, issue, added
-):
+def test_without_a_conversion_a_loaded_value_costs_none_and_a_computed_one_instructions(made, issue, added):
     """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
     (candidate,) = number_types.detect_conversions(
         evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
@@ -125,6 +123,31 @@ def test_conversions_count_unless_they_belong_to_a_division_of_integers():
     assert names(number_types.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
+BACK = "@P0 BRA 0x0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("LDG.E.U8 R6, [R2.64]", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "Store the data in the type"),
+        (("LDG.E R6, [R2.64]", "SHF.R.U32.HI R6, RZ, 0x8, R6", "I2F.S8 R4, R6", BACK), "Store the data in the type"),
+        (("LDG.E R6, [R2.64]", "FFMA R6, R6, R8, R9", "F2I.FLOOR.NTZ R4, R6", BACK), "throughout the loop"),
+        (("IADD3 R6, R6, 0x1, RZ", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "throughout the loop"),
+        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
+        (("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK), "add and subtract 12582912.0f"),
+    ],
+)  # fmt: skip
+def test_what_a_loop_converts_is_stored_or_counted_as_what_it_computes_with_unless_rounded(lines, advised):
+    (candidate,) = number_types.detect_conversions(evidence_of(*lines))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("factor", "named"), [("0.63661974668502807617", False), ("7", True)])
+def test_conversions_inside_of_a_sine_are_none_of_the_code(factor, named):
+    lines = (f"FMUL R4, R6, {factor}", "F2I.NTZ R4, R4", "I2FP.F32.S32 R5, R4", "EXIT")
+    assert bool(list(number_types.detect_conversions(evidence_of(*lines)))) == named
+
+
 @pytest.mark.parametrize(("term", "found"), [("-4.9348020553588867188", []), ("-4.5", ["type-conversions"])])
 def test_what_sinpi_rounds_is_no_conversion_of_the_source(term, found):
     rounding = ("FADD R5, R15, R15", "FRND R0, R5", "F2I.NTZ R6, R5", "FRND.TRUNC R22, R15")
@@ -163,22 +186,24 @@ def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
     ],
 )
 def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
-    evidence = evidence_of("NOP", narrowed, product, LOOP)
-    assert names(number_types.detect_conversions, evidence) == found
+    assert names(number_types.detect_conversions, evidence_of("NOP", narrowed, product, LOOP)) == found
 
 
 @pytest.mark.parametrize(
-    ("converted", "said", "advised"),
+    ("conversion", "mixed"),
     [
-        ("F2F.F64.F32 R4, R6", True, "If single precision is enough, find what is double here"),
-        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+        ("F2F.F64.F32 R2, R6", True),
+        ("F2I.F64.TRUNC R6, R2", False),  # as a sine of doubles, which converts to an integer and back
+        ("I2F.F64 R2, R6", False),
+        ("DADD R2, R2, R6", False),
     ],
 )
-def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
-    """A sine of doubles converts to an integer and back."""
-    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
-    assert ("Values are converted from float" in candidate.sentence) == said
-    assert candidate.advice.startswith(advised)
+def test_literals_or_types_make_floats_double_where_floats_are_converted(conversion, mixed):
+    (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
+    assert ("converted from float" in candidate.sentence) == mixed
+    assert candidate.advice.startswith("If single precision is enough, find" if mixed else "Compute in float")
+    assert ("literals (write 0.5f)" in candidate.advice) == mixed
+    assert ("a template argument or a typedef" in candidate.advice) == mixed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What a loop computes again, and products that their sum could take in."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.instructions import redundant_instructions
 
@@ -18,8 +18,8 @@ def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
 def test_a_function_that_is_called_with_what_does_not_change_is_redundant(argument, found):
     """The function stands behind the kernel, and gives in R9 what it makes of R8: no line shows its arguments."""
     turn = (argument, "CALL.REL.NOINC 0x60", "FADD R6, R6, R9", "@P0 BRA 0x10")
-    lines = [("MOV R6, RZ", 1), *((line, 100) for line in turn), "EXIT"]
-    function = [(line, 100) for line in ("MUFU.LG2 R20, R8", "FMUL R9, R20, R20", "RET.REL.NODEC R30, 0x0")]
+    lines = [("MOV R6, RZ", 1), *executing(100, *turn), "EXIT"]
+    function = executing(100, "MUFU.LG2 R20, R8", "FMUL R9, R20, R20", "RET.REL.NODEC R30, 0x0")
     evidence = evidence_of(*lines, *function, line=7)
     weights = [one.weights for one in redundant_instructions.detect_redundant_instructions(evidence)]
     assert any(evidence.sites[-2] in some for some in weights) == found
@@ -51,7 +51,7 @@ BRANCH = {
 def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_branch_past_it(changed, found):
     """A weight that some turns' threads compute: registers are used for it anew in each turn, and hold the same again."""
     lines = BRANCH | changed
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in lines.values()))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *lines.values()))
     found_here = {
         site for one in redundant_instructions.detect_redundant_instructions(evidence) for site in one.weights
     }
@@ -66,16 +66,13 @@ def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_br
         ("LDC R13, c[0x3][R6]", False),  # another place of the table in each turn
         ("LDS R13, [R7]", False),  # others may have stored there
         ("SHFL.BFLY PT, R13, R7, 0x1, 0x1f", False),
-        (
-            "HGMMA.64x8x16.F32 R12, gdesc[UR4], RZ, !UPT",
-            False,
-        ),  # of a tile that each turn stores in shared memory
+        ("HGMMA.64x8x16.F32 R12, gdesc[UR4], RZ, !UPT", False),  # of a tile that each turn stores in shared memory
         ("HMMA.16816.F32 R12, R20, R24, RZ", True),  # of registers that nothing changes
     ],
-)
+)  # fmt: skip
 def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
     turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn))
     causes = redundant_instructions.detect_redundant_instructions(evidence)
     spared = {site.opcode for one in causes for site in one.weights}
     assert spared >= {"FADD", "MUFU.EX2"} if found else not spared
@@ -92,7 +89,7 @@ def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
 )
 def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(taking_in, behind, found):
     turn = ("I2FP.F32.S32 R8, R5", "FSETP.GEU.AND P1, PT, R8, R9, PT", "FADD R14, R8, R13", "@!P1 FMUL R14, R14, R14", taking_in, LOOP)  # fmt: skip
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), (behind, 1))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn), (behind, 1))
     causes = redundant_instructions.detect_redundant_instructions(evidence)
     spared = {site for one in causes for site in one.weights}
     assert {site.opcode for site in evidence.sites[1:5] if site in spared} == found
@@ -107,22 +104,8 @@ def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(t
 )
 def test_the_reciprocal_in_a_division_of_integers_is_not_for_the_author_to_take_out(convert, back, found):
     turn = (convert, "MUFU.RCP R8, R8", back, "IADD3 R6, R6, R9, RZ", LOOP)
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), line=7)
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn), line=7)
     assert names(redundant_instructions.detect_redundant_instructions, evidence) == found
-
-
-def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
-    assert names(
-        redundant_instructions.detect_redundant_instructions,
-        evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3"),
-    ) == ["redundant-instructions"]
-    assert (
-        names(
-            redundant_instructions.detect_redundant_instructions,
-            evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4"),
-        )
-        == []
-    )
 
 
 @pytest.mark.parametrize(
@@ -140,6 +123,37 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
 def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
     fused = names(redundant_instructions.detect_redundant_instructions, evidence_of(product, use))
     assert fused == ["redundant-instructions"] * found
+
+
+@pytest.mark.parametrize(
+    ("more", "fused"),
+    [
+        ((), 2),
+        (("FADD R6, R4, -R7",), 0),  # the product is needed all the same
+        (("FSETP.GT.AND P0, PT, R4, 4, PT",), 0),
+        (("MOV R4, R9", "FADD R6, R4, -R7"), 2),  # which is another value
+        (("FMUL R4, R8, R8", "STG.E [R10.64], R4"), 2),
+    ],
+)
+def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
+    lines = ("FMUL R4, R1, R2", "FADD R5, R4, R3", *more)
+    found = list(redundant_instructions.detect_redundant_instructions(evidence_of(*lines)))
+    assert sum(len(one.weights) for one in found) == fused
+
+
+@pytest.mark.parametrize(("before", "found"), [("FADD R9, R4, -R5", 0), ("FADD R9, R6, -R5", 2)])
+def test_a_product_that_the_next_turn_of_a_loop_uses_again_is_not_fused(before, found):
+    """A loop of the Mandelbrot set adds the squares to test their sum, and subtracts them in its next turn."""
+    turn = (before, "FMUL R4, R1, R1", "FADD R5, R4, R3", "@P0 BRA 0x10")
+    evidence = evidence_of(("MOV R4, RZ", 1), *executing(9, *turn), ("EXIT", 1))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    assert sum(len(one.weights) for one in causes if "Products" in one.sentence) == found
+
+
+def test_an_addition_of_two_products_takes_one_of_them_in():
+    lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
+    (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines))
+    assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
 
 
 @pytest.mark.parametrize(("turns", "spared"), [(1.0, None), (1.01, 1 - 1 / 1.01), (8.0, 7 / 8)])
@@ -160,9 +174,7 @@ def test_what_a_loop_repeats_is_all_but_its_first_turn(turns, spared):
         ("MUFU.RCP R4, R5", 7, "A loop computes the reciprocal of a divisor anew in every iteration", "multiply by it instead of dividing."),
     ],
 )  # fmt: skip
-def test_of_a_line_that_computes_other_values_too_a_part_is_the_same_in_each_turn(
-    first, line, sentence, advice
-):
+def test_of_a_line_that_computes_more_values_a_part_is_the_same_in_each_turn(first, line, sentence, advice):
     lines = [("MOV R9, RZ", 1), (first, 100), ("FFMA R6, R6, R4, R6", 100), (LOOP, 100)]
     (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines, line=line))
     assert candidate.sentence.startswith(sentence)
@@ -197,9 +209,7 @@ WEIGHTS = {"convert", "distance", "weight"}
         ({"add": "FFMA R9, R6, R7, R9"}, 8, {"convert"}),  # of a sum that goes on
     ],
 )
-def test_what_an_inner_loop_computes_of_its_counter_alone_is_the_same_in_each_turn_around_it(
-    changed, columns, found
-):
+def test_what_an_inner_loop_computes_of_its_counter_is_the_same_in_each_turn_around(changed, columns, found):
     lines = NESTED | changed
     of_inner = list(lines)[2:-1]
     counted = ((line, 10 * columns if name in of_inner else 10) for name, line in lines.items())

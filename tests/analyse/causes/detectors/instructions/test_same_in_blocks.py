@@ -51,13 +51,10 @@ def test_one_block_repeats_nothing(grid):
         {"block": "CALL.ABS.NOINC R20"},  # code that is not recorded
         {"block": "CALL.REL.NOINC R20 `(f)"},  # a function that a pointer says
         {"store": "UBLKRED.G.S.ADD.F32.RN [UR6], [UR4], UR5"},
-        {
-            "block": "S2R R6, SR_CgaCtaId",
-            "sum": "IMAD R5, R6, 0x100, R0",
-        },  # work may go by the place in a cluster
+        {"block": "S2R R6, SR_CgaCtaId", "sum": "IMAD R5, R6, 0x100, R0"},  # work may go by the place in a cluster
         {"end": "NOP"},  # the rest is not recorded
     ],
-)
+)  # fmt: skip
 def test_blocks_that_may_differ_are_not_said_to_do_the_same(changed):
     assert found(**changed) == []
 

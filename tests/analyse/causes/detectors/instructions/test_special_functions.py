@@ -1,7 +1,7 @@
 """Functions that the compiler spells out, and the code that belongs to them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
 
@@ -58,12 +58,7 @@ LIMITED = {"registers": 40, "blocks_by_registers": 1, "launch__occupancy_limit_w
 )
 def test_warps_fit_where_called_functions_had_registers_of_their_own(registers, by_warps, waiting, warps):
     body = [f"DFMA R{register}, R2, R2, R2" for register in range(32, 32 + registers, 2)]
-    lines = [
-        "LDG.E.64 R2, [R2.64]",
-        ("CALL.REL.NOINC 0x30", waiting),
-        "EXIT",
-        *((one, waiting) for one in body),
-    ]
+    lines = ["LDG.E.64 R2, [R2.64]", ("CALL.REL.NOINC 0x30", waiting), "EXIT", *executing(waiting, *body)]
     facts = {0: {"waits": {"long_scoreboard": 99}}, 3: {"waits": {"wait": waiting}}}
     figures = LIMITED | {"launch__occupancy_limit_warps": by_warps}
     evidence = evidence_of(*lines, ("RET.REL.NODEC R2, 0x0", waiting), file=None, block=1024, figures=figures, facts=facts)  # fmt: skip
@@ -92,6 +87,42 @@ def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found
     """A logarithm multiplies a tiny argument by the same number, and has marks of its own."""
     lines = (f"FMUL R5, {bound}, 8388608", *["FFMA R4, R4, R5, R6"] * 7)
     assert bool(list(special_functions.detect_special_functions(evidence_of(*lines, file=None)))) == found
+
+
+@pytest.mark.parametrize(("low_part", "spared"), [(False, []), (True, [1 - 9 / 69])])
+def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_function(low_part, spared):
+    """Without the low part of log2(e), they are three exponentials in their fast forms."""
+    logarithm = ["FFMA R1, R2, 1.4426950216293334961, R1"] * 3
+    rest = ["FFMA R1, R2, 1.9251366722983220825e-08, R1"] if low_part else ["FFMA R1, R2, R3, R1"]
+    exponential = ["FFMA R1, R2, R1, 0.69314718246459960938", *["FFMA R3, R1, R3, R3"] * 63]
+    exponential.append("FFMA R1, R2, R4, 0.0013391353422775864601" if low_part else exponential[-1])
+    found = special_functions.detect_special_functions(evidence_of(*logarithm, *rest, *exponential, line=7))
+    assert [one.effect.resources["issue"] for one in found] == pytest.approx(spared)
+
+
+TESTED_ROOT = (
+    "MUFU.RSQ R2, R21",
+    "IADD3 R0, R21, {}, RZ",
+    "ISETP.GT.U32.AND P0, PT, R0, 0x727fffff, PT",
+    "@!P0 BRA 0x310",
+    "FMUL.FTZ R0, R21, R2",
+    "FMUL.FTZ R2, R2, 0.5",
+    "FFMA R17, -R0, R0, R21",
+    "FFMA R0, R17, R2, R0",
+    "BSSY B1, 0x360",
+    "BSYNC B1",
+)
+
+
+@pytest.mark.parametrize(("added", "is_root"), [("-0xd000000", True), ("-0xc000000", False)])
+@pytest.mark.parametrize("more", [0, 30])
+def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_line(added, is_root, more):
+    """An approximate root takes four at most, so that six of ten go, however much else the line does."""
+    evidence = evidence_of(
+        *(line.format(added) for line in TESTED_ROOT), *["FFMA R3, R4, R3, R3"] * more, line=7
+    )
+    found = [one.effect.resources["issue"] for one in special_functions.detect_special_functions(evidence)]
+    assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +172,7 @@ RECIPROCAL = (
 )
 def test_the_reciprocal_of_a_root_is_one_function_of_four_instructions(argument, fast):
     reciprocal = [line.replace("R0", argument) for line in RECIPROCAL]
-    lines = [(line, 32.0) for line in (*ROOT, *reciprocal, "STG.E desc[UR4][R2.64], R0")]
+    lines = executing(32.0, *ROOT, *reciprocal, "STG.E desc[UR4][R2.64], R0")
     lines = [("FFMA R20, R21, R22, R23", 0.0), *lines]
     (candidate,) = special_functions.detect_special_functions(evidence_of(*lines, "EXIT", line=9))
     assert sum(candidate.weights.values()) == pytest.approx((20 - fast) * 32)

@@ -3,15 +3,28 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, names
+from made_evidence import (
+    BUSY,
+    FORWARD,
+    LOAD,
+    LOOP,
+    NEXT,
+    STORED,
+    change_instruction,
+    evidence_of,
+    executing,
+    names,
+)
 
 from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
+from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 from profiler.analyse.causes.flow.loop_carried import stores_in_each_turn
 
+ADD, ATOMIC = "FADD R5, R5, R4", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"
 # The length of each list decides how often a warp passes a branch.
 BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")
 
@@ -35,6 +48,30 @@ def test_more_warps_hide_waiting_of_which_it_is_not_known_that_it_is_a_queue(wai
     assert candidate.saves == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(("contended", "saved"), [(False, 0.9), (True, 0.9 / 4)])
+def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(contended, saved):
+    """Three quarters of the waiting are for atomics; nine in ten SMs have no block."""
+    facts = {0: {"waits": {"drain": 0}}, 2: {"waits": {"long_scoreboard": 25}}}
+    figures = {"waves": 0.05, "sms": 132.0}
+    evidence = evidence_of(
+        ATOMIC, LOAD, ADD, facts=facts, figures=figures, grid=13, waits={"long_scoreboard": 1.0}
+    )
+    evidence.charged[evidence.sites[0]]["long_scoreboard"] = 75.0
+    (candidate,) = grid.detect_small_grid(replace(evidence, atomics_are_contended=contended))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
+
+
+@pytest.mark.parametrize(("place", "saved"), [("ATOMG", 0.0), ("ATOMS", 0.9)])
+def test_a_lock_is_free_no_sooner_if_more_sms_wait_for_it(place, saved):
+    """All waiting is for a lock: one for all blocks in global memory, or one for each block in its shared memory."""
+    lines = ["MOV R8, R9", (f"{place}.CAS R4, [R2], R8, R9", 400.0), ("ISETP.NE.AND P0, PT, R4, RZ, PT", 400.0), ("@P0 BRA 0x10", 400.0)]  # fmt: skip
+    figures = {"waves": 0.05, "sms": 132.0}
+    facts = {2: {"waits": {"long_scoreboard": 100}}}
+    evidence = evidence_of(*lines, facts=facts, figures=figures, grid=13)
+    (candidate,) = grid.detect_small_grid(add_retries(evidence))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("inside", "after", "waiting", "found"),
     [
@@ -46,15 +83,10 @@ def test_more_warps_hide_waiting_of_which_it_is_not_known_that_it_is_a_queue(wai
         ([STORED, FORWARD], [], 2, ["grid-too-small"]),
     ],
 )
-def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
-    inside, after, waiting, found
-):
+def test_turns_of_a_loop_that_need_each_other_are_no_work_for_more_blocks(inside, after, waiting, found):
     lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
     evidence = evidence_of(
-        *lines,
-        facts={waiting: {"waits": {"wait": 90}}},
-        grid=64,
-        figures={"waves": 0.5, "sms": 132.0},
+        *lines, facts={waiting: {"waits": {"wait": 90}}}, grid=64, figures={"waves": 0.5, "sms": 132.0}
     )
     assert names(grid.detect_small_grid, evidence) == found
 
@@ -89,20 +121,14 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, LOOP], False),
-        (
-            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ASKED, FORWARD, LOOP],
-            False,
-        ),  # the old value may lead to the next turn
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ASKED, FORWARD, LOOP], False),  # the old value may lead to the next turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, (STORED, 49.0), FORWARD, LOOP], False),  # what it has found
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, LOOP], False),  # the same place in each turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "STS [R5], R7", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
         (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
-        (
-            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R9", FORWARD, LOOP],
-            False,
-        ),  # one beside
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R9", FORWARD, LOOP], False),  # one beside
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R8", FORWARD, LOOP], True),
         # Each warp enters the loop as often as it makes a turn.
         ([FROM, LOADED, ("NOP", 1e9), LOAD, MADE, STORED, FORWARD, LOOP], False),
@@ -110,7 +136,7 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, R4, RZ", STORED, FORWARD, LOOP], False),
     ],
-)
+)  # fmt: skip
 def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(lines, shared_out):
     """The loop begins behind the NOP; where it loads from the array to which it stores, a turn may need what another one stored."""
     lines = [line.replace("0x10", "0x30") if line == LOOP else line for line in lines]
@@ -223,7 +249,7 @@ def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, 
     """
     figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
-    lines = ("MOV R2, RZ", length, *((line, 1e9) for line in turn), "EXIT")
+    lines = ("MOV R2, RZ", length, *executing(1e9, *turn), "EXIT")
     evidence = evidence_of(*lines, figures=figures, waits={"long_scoreboard": 1.0})
     assert bool(names(grid.detect_imbalance, evidence)) == may_differ
 
@@ -259,18 +285,16 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
 
 
 @pytest.mark.parametrize(("samples", "is_known"), [(60, True), (40, False)])
-def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide_their_turns(
-    samples, is_known
-):
+def test_warps_that_end_early_surely_have_less_to_do_only_where_data_decide_their_turns(samples, is_known):
     """Elsewhere, they may wait less. So many percent of the samples are in the loop whose turns data decide."""
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
     evidence = evidence_of(
-        *(("S2R R6, SR_CTAID.X", 1e6), ("LDG.E R3, [R6.64]", 1e6), *((line, 1e9) for line in turn), "EXIT"),
+        *(("S2R R6, SR_CTAID.X", 1e6), ("LDG.E R3, [R6.64]", 1e6), *executing(1e9, *turn), "EXIT"),
         figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
         waits={"long_scoreboard": 1.0},
     )
     for site, here in ((evidence.sites[2], samples), (evidence.sites[-1], 100 - samples)):
-        site.instruction = replace(site.instruction, samples=here)
+        change_instruction(site, samples=here)
     (candidate,) = grid.detect_imbalance(evidence)
     assert candidate.sentence.startswith("On average, an SM holds 50 % of the warps that fit: ")
     assert candidate.sentence.endswith(": some warps work much longer than those beside them.") == is_known
@@ -279,9 +303,7 @@ def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide
 
 
 @pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
-def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_for_idle_lanes(
-    executed, explained
-):
+def test_warps_that_pass_by_what_one_lane_of_a_block_does_each_turn_are_for_idle_lanes(executed, explained):
     """Seven of eight places are empty, and half of the samples are where one of eight warps works in each turn, or two of them."""
     turn = [(BY_DATA[0], 1e9), (BY_DATA[1], 1e9), ("FADD R4, R4, R6", executed), (BY_DATA[2], 1e9)]
     evidence = evidence_of(
@@ -292,7 +314,7 @@ def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_f
         facts={2: {"lanes": 1.0}},
     )
     for site in (evidence.sites[0], evidence.sites[2]):
-        site.instruction = replace(site.instruction, samples=50)
+        change_instruction(site, samples=50)
     (candidate,) = grid.detect_imbalance(evidence)
     assert candidate.saves == pytest.approx(7 / 8 * (1 - 0.5 * explained))
 
@@ -301,7 +323,7 @@ def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_f
 def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
     """Half of the places are empty, and half of the samples are of the one of the two warps of each block that passes an exit."""
     evidence = evidence_of(
-        *((line, 1e6) for line in BY_DATA),
+        *executing(1e6, *BY_DATA),
         ("@P0 EXIT", 2000),
         ("FADD R4, R4, R6", 1000),
         block=64,
@@ -311,7 +333,7 @@ def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_id
         facts={len(BY_DATA) + 1: {"lanes": lanes}},
     )
     for site in (evidence.sites[0], evidence.sites[-1]):
-        site.instruction = replace(site.instruction, samples=50)
+        change_instruction(site, samples=50)
     (candidate,) = grid.detect_imbalance(evidence)
     assert candidate.saves == pytest.approx(0.5 * (1 - 0.5 * explained))
     idle = [one for one in detect_idle_lanes(evidence) if one.effect.waits[NO_WARP]]
@@ -333,6 +355,14 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
 
 
+@pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.25), (0.9, 0.1)])
+def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
+    figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
+    (candidate,) = grid.detect_last_wave(evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures))
+    assert candidate.saves == pytest.approx(saved)
+    assert candidate.at_most == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])
 def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_are_full(resting, saved):
     """The occupancy is the mean over the cycles in which an SM has a block at all."""
@@ -350,9 +380,7 @@ def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_
         (20.0, 100.0, ["load-imbalance"]),  # a block more takes a twentieth of the time, and a long one more
     ],
 )
-def test_an_sm_that_takes_longer_by_less_than_a_round_has_more_to_do_only_if_it_executes_more(
-    waves, executed, found
-):
+def test_an_sm_that_takes_less_than_a_round_longer_has_more_to_do_if_it_executes_more(waves, executed, found):
     figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     if executed is not None:
@@ -454,21 +482,11 @@ def test_sms_that_get_no_block_are_no_imbalance(mean, found):
     [
         (256, 0.25, 97.0, "some have a block more than others."),  # 124 SMs have two blocks, and 8 have one
         (256, 0.25, 95.0, "some blocks take longer than the rest."),
-        (
-            157,
-            0.25,
-            80.0,
-            "some blocks take longer than the rest.",
-        ),  # 25 SMs have two, which would execute 40 % more
+        (157, 0.25, 80.0, "some blocks take longer than the rest."),  # 25 SMs have two, which would execute 40 % more
         (264, 0.25, 97.0, "some blocks take longer than the rest."),  # each SM has two
-        (
-            256,
-            3.0,
-            97.0,
-            "some blocks take longer than the rest.",
-        ),  # whoever is done takes the next block
+        (256, 3.0, 97.0, "some blocks take longer than the rest."),  # whoever is done takes the next block
     ],
-)
+)  # fmt: skip
 def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, said):
     figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 50.0, "l1tex__cycles_active.avg": 80.0,
                "l1tex__cycles_active.max": 100.0, "smsp__inst_executed.avg": executed, "smsp__inst_executed.max": 100.0}  # fmt: skip
@@ -482,13 +500,9 @@ def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, sa
     [
         (10.0, 3.0, "Split the long pieces: one block lasts for 90 % of the time at least"),
         (70.0, 3.0, "start them first"),  # 70 % of the time are more than the 20 % that could be saved
-        (
-            10.0,
-            1.0,
-            "start them first",
-        ),  # a block of the only round may take many pieces, one after the other
+        (10.0, 1.0, "start them first"),  # a block of the only round may take many pieces, one after the other
     ],
-)
+)  # fmt: skip
 def test_a_block_that_lasts_for_most_of_the_time_is_to_be_split(least, waves, advised):
     active = {"min": least, "avg": max(least, 80.0), "max": 100.0}
     figures = {"waves": waves, "sms": 132.0} | {
@@ -509,9 +523,7 @@ def test_a_block_that_lasts_for_most_of_the_time_is_to_be_split(least, waves, ad
         ("S2R R6, SR_CTAID.X", "MOV R3, c[0x0][0x160]", 60, False),
     ],
 )
-def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
-    place, length, samples, blamed
-):
+def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are(place, length, samples, blamed):
     candidate, behind = uneven(place, length, samples)
     assert candidate.blames_lines == blamed
     assert (behind in candidate.weights) != blamed
@@ -522,13 +534,11 @@ def uneven(place, length, samples, lanes=32.0, active=60.0):
     figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": active,
                "l1tex__cycles_active.avg": active, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x30")
-    evidence = evidence_of(
-        "MOV R2, RZ", place, length, *((line, 900) for line in turn), "EXIT", figures=figures
-    )
+    evidence = evidence_of("MOV R2, RZ", place, length, *executing(900, *turn), "EXIT", figures=figures)
     for site in evidence.sites:
         site.lanes = lanes if site.instruction.text in turn else 32.0
         here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 4
-        site.instruction = replace(site.instruction, samples=here)
+        change_instruction(site, samples=here)
     (candidate,) = grid.detect_imbalance(evidence)
     return candidate, evidence.sites[-1]
 
@@ -542,9 +552,7 @@ def uneven(place, length, samples, lanes=32.0, active=60.0):
         (32.0, 20.0, "one block lasts for 80 %", "one program lasts for 80 %"),
     ],
 )
-def test_turns_of_which_lanes_make_more_than_others_are_shared_out_in_their_warp(
-    lanes, active, advice, in_triton
-):
+def test_turns_of_which_some_lanes_make_more_are_shared_out_in_their_warp(lanes, active, advice, in_triton):
     candidate, _ = uneven("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", 60, lanes, active)
     assert advice in candidate.advice
     assert in_triton in candidate.in_triton

@@ -1,7 +1,7 @@
 """What it costs to launch blocks that do almost nothing: places that stay empty, and the queue of blocks before them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import Places
@@ -31,6 +31,15 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
 
 
+@pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
+def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]", "FADD R5, R5, R4", figures={"waves": 100.0}, waits={reason: 1.0}
+    )
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
 @pytest.mark.parametrize("registers", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("idle", "saves"),
@@ -41,12 +50,7 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
     ],
 )
 def test_sms_without_a_block_lose_the_last_round_however_many_each_holds(registers, idle, saves):
-    figures = {
-        "waves": 1.06,
-        "occupancy_pct": 24.5,
-        "occupancy_limit_pct": 25.0,
-        "blocks_by_registers": registers,
-    }
+    figures = {"waves": 1.06, "occupancy_pct": 24.5, "occupancy_limit_pct": 25.0, "blocks_by_registers": registers}  # fmt: skip
     cycles = {"l1tex__cycles_active.avg": 1000 * (1 - idle), "l1tex__cycles_active.max": 1000.0}
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
     (candidate,) = grid.detect_last_wave(evidence)
@@ -85,10 +89,7 @@ def test_a_thread_waits_once_for_several_elements(waves, shared):
     assert "wait for results for 60 % of their time" in candidate.sentence
 
 
-@pytest.mark.parametrize(
-    ("turns", "around", "shared"),
-    [(1, 1, 3 / 4), (2, 1, 0), (1, 2, 0)],
-)
+@pytest.mark.parametrize(("turns", "around", "shared"), [(1, 1, 3 / 4), (2, 1, 0), (1, 2, 0)])
 def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around, shared):
     """A loop of one turn, as one that strides across a grid with a thread for each element, has no other turn; but a loop around it may."""
     facts = {3: {"waits": {"long_scoreboard": 60}}}
@@ -96,7 +97,7 @@ def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around
     evidence = evidence_of(
         ("S2R R2, SR_CTAID.X", 100.0),
         ("MOV R9, R2", 100.0 * around),
-        *((line, 100.0 * around * turns) for line in inside),
+        *executing(100.0 * around * turns, *inside),
         ("@P1 BRA 0x10", 100.0 * around),
         "EXIT",
         facts=facts,
@@ -125,7 +126,7 @@ def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in
     before = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9")
     loop = ("LDG.E R10, [R4.64]", "FADD R8, R8, R10", "@P0 BRA 0x30")
     facts = {2: {"waits": {"long_scoreboard": 30}}, 4: {"waits": {"long_scoreboard": in_loop}}}
-    turns = ((line, 200.0) for line in loop)
+    turns = executing(200.0, *loop)
     evidence = evidence_of(*before, *turns, "EXIT", facts=facts, figures={"waves": 100.0})
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.includes == included
@@ -141,7 +142,7 @@ def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in
 def test_what_all_rows_of_a_block_do_alike_is_the_fact_of_another_cause_too(of_row, fact):
     """Nearly all that is executed does without the index of the row in the grid."""
     index = ("S2R R4, SR_CTAID.Y", "S2R R5, SR_TID.Y", of_row)
-    work = [(line, 4000.0) for line in ("LDG.E R8, [R10.64]", "FMUL R9, R6, R8", "FADD R12, R12, R9")]
+    work = executing(4000.0, "LDG.E R8, [R10.64]", "FMUL R9, R6, R8", "FADD R12, R12, R9")
     lines = (*index, *work, "IMAD R2, R4, R13, R5", "STG.E [R2.64], R12", "EXIT")
     evidence = evidence_of(*lines, grid=(100, 100, 1), block=(32, 8, 1), figures={"waves": 1e9})
     *_, along_y = little_work.detect_little_work(evidence)
@@ -167,9 +168,7 @@ def test_several_elements_along_an_axis_are_loaded_at_once_too():
         (4, "LDG.E.128", 7, False),  # as wide as can be
     ],
 )
-def test_a_thread_that_has_four_copies_of_a_load_is_not_told_to_take_four_elements(
-    copies, opcode, line, has_several
-):
+def test_a_thread_with_four_copies_of_a_load_is_not_told_to_take_four(copies, opcode, line, has_several):
     loads = [f"{opcode} R{4 + 4 * number}, [R2.64+{64 * number:#x}]" for number in range(copies)]
     evidence = evidence_of(
         "S2R R2, SR_CTAID.X", *loads, "EXIT", line=line, grid=(100, 100, 1), figures={"waves": 1e9}
@@ -201,7 +200,7 @@ STORED = ("STG.E [R2.64], R6", "EXIT")
     ],
 )  # fmt: skip
 def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_lanes(lines, block, acting, spared):  # fmt: skip
-    facts = {lines.index("@!P0 STS [R9], R4"): {"lanes": 32.0, "acting": acting}}
+    facts = {lines.index("@!P0 STS [R9], R4"): active(acting, of=32.0)}
     evidence = evidence_of(*lines, grid=10**9, block=block, facts=facts, figures={"waves": 1e9}, line=7)
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(spared)
@@ -211,7 +210,7 @@ def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_la
 @pytest.mark.parametrize(("waves", "spared"), [(8.0, (3 * 0.75 + 2) / 5), (4.0, 3 * 0.5 / 5)])
 def test_threads_take_no_more_elements_than_leave_two_rounds_of_blocks(waves, spared):
     lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
-    evidence = evidence_of(*lines, block=128, facts={4: {"lanes": 32.0, "acting": 1.0}}, figures={"waves": waves}, line=7)  # fmt: skip
+    evidence = evidence_of(*lines, block=128, facts={4: active(1.0, of=32.0)}, figures={"waves": waves}, line=7)  # fmt: skip
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(spared)
 
@@ -222,8 +221,7 @@ def told_in_triton(candidate):
 
 
 @pytest.mark.parametrize(
-    ("line", "may_be_larger"),
-    [("FADD R8, R8, R9", True), ("SHFL.BFLY PT, R9, R8, 0x10, 0x1f", False)],
+    ("line", "may_be_larger"), [("FADD R8, R8, R9", True), ("SHFL.BFLY PT, R9, R8, 0x10, 0x1f", False)]
 )
 def test_a_block_that_holds_a_row_cannot_be_larger(line, may_be_larger):
     lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", line, "EXIT")
@@ -261,12 +259,10 @@ TREE = ("LDG.E R4, [R2.64]", "STS [R9], R4", "BAR.SYNC 0x0", "@P0 LDS R5, [R2+0x
         (1 / 4, 8, 0.0),  # each thread adds up elements in a loop already
     ],
 )
-def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_of_each_thread(
-    storing, turns, spared
-):
+def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_a_thread(storing, turns, spared):
     loop = ("IADD3 R2, R2, 0x80, RZ", "@P2 BRA 0x10") if turns > 1 else ()
-    lines = [("S2R R2, SR_CTAID.X", 4000.0), *((line, 4000.0 * turns) for line in (TREE[0], *loop))]
-    lines += [(TREE[1].replace("R9", "R2"), 4000.0), *((line, 4000.0) for line in TREE[2:])]
+    lines = [("S2R R2, SR_CTAID.X", 4000.0), *executing(4000.0 * turns, TREE[0], *loop)]
+    lines += [(TREE[1].replace("R9", "R2"), 4000.0), *executing(4000.0, *TREE[2:])]
     facts = {len(lines) - 2: {"acting": storing}}
     (candidate,) = little_work.detect_little_work(
         evidence_of(*lines, grid=1000, block=128, facts=facts, figures={"waves": 100.0})

@@ -100,8 +100,7 @@ def test_a_few_registers_that_keep_out_a_block_are_named_even_if_they_hold_sums(
     blocks = 65_536 // (256 * 8 * math.ceil(registers / 8))
     limits = {"registers": registers, "blocks_by_registers": blocks, "occupancy_limit_pct": 12.5 * blocks, "launch__occupancy_limit_warps": 8.0, "waves": 9.0}  # fmt: skip
     inside = [f"FFMA R{8 + place}, R2, R3, R{8 + place}" for place in range(100)]
-    evidence = evidence_of(LOAD, *inside, LOOP, figures=limits | figures)
-    found = list(occupancy.detect_occupancy(evidence))
+    found = list(occupancy.detect_occupancy(evidence_of(LOAD, *inside, LOOP, figures=limits | figures)))
     if close is None:
         assert [one for one in found if "Limit a thread to" in one.advice] == []
         return

@@ -1,9 +1,7 @@
 """Blocks that end at once leave their place to the next: those that have work decide how far they fill the GPU."""
 
-from dataclasses import replace
-
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_lone_warps
@@ -11,16 +9,9 @@ from profiler.analyse.causes.flow.working_blocks import count_working_blocks, fi
 TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
 
-def launched(
-    *before,
-    index="SR_CTAID.X",
-    going_on=1000.0,
-    end="@P0 EXIT",
-    waves=1.25,
-    sms=100.0,
-):
+def launched(*before, index="SR_CTAID.X", going_on=1000.0, end="@P0 EXIT", waves=1.25, sms=100.0):
     """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
-    lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
+    lines = executing(4000.0, f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)
     lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
     return evidence_of(
         *lines,
@@ -51,8 +42,7 @@ def test_where_most_blocks_end_at_once_the_work_is_not_shared_out(going_on, name
 
 
 def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
-    evidence = launched(going_on=1900.0, waves=0.1)
-    (candidate,) = grid.detect_small_grid(evidence)
+    (candidate,) = grid.detect_small_grid(launched(going_on=1900.0, waves=0.1))
     assert candidate.saves == pytest.approx(1 - 475 / 1000)
 
 
@@ -113,67 +103,40 @@ def test_no_more_blocks_have_work_than_warps_go_on():
     [
         # All eight warps of 1,000 blocks work, and then one of each for as long: half of the time, seven of eight are missing.
         (8000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 16, 31 / 32),
-        (
-            8000.0,
-            1000.0,
-            "@P0 ",
-            1.0,
-            100 * 9 / 32,
-            31 / 32 * 7 / 23,
-        ),  # as many are missing for other reasons
+        (8000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 32, 31 / 32 * 7 / 23),  # as many are missing for other reasons
         (8000.0, 1000.0, "@P0 ", 1.0, 75.0, 1.0),  # others still work meanwhile
         (8000.0, 1000.0, "@P0 ", 1.0, 100.0, 0.0),  # none is missing
         (8000.0, 1001.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # two warps of a block go on
-        (
-            8000.0,
-            999.0,
-            "@P0 ",
-            1.0,
-            100 * 9 / 16,
-            0.0,
-        ),  # not one of each block: the data chooses those that go on
+        (8000.0, 999.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # not one of each block: the data chooses those that go on
         (1000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # none has ended
         (8000.0, 1000.0, "", 1.0, 100 * 9 / 16, 0.0),  # another part of the code
         (8000.0, 1000.0, "@P0 ", 32.0, 100 * 9 / 16, 0.0),  # a warp of which all lanes work
     ],
-)
+)  # fmt: skip
 def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_its_block_are_missing(
     coming, passing, guard, lanes, occupancy, part
 ):
-    lines = (
-        (TEST, coming),
-        (f"{guard}EXIT", coming),
-        ("FADD R4, R4, R6", passing),
-        ("EXIT", passing),
-        "MOV R2, R3",
-    )
+    lines = ((TEST, coming), (f"{guard}EXIT", coming), ("FADD R4, R4, R6", passing), ("EXIT", passing), "MOV R2, R3")  # fmt: skip
     figures = {"occupancy_pct": occupancy, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(*lines, facts={place: {"lanes": lanes} for place in range(2, 5)}, figures=figures)
     for site, samples in zip(evidence.sites, (40, 40, 9, 1, 0), strict=True):
-        site.instruction = replace(site.instruction, samples=samples)
+        change_instruction(site, samples=samples)
     assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)
 
 
 @pytest.mark.parametrize(
     ("executed", "lanes", "threads", "part"),
     [
-        (
-            2000.0,
-            1.0,
-            128,
-            0.6 * 31 / 32,
-        ),  # one of four warps, in each turn: for each that works, three are missing
+        (2000.0, 1.0, 128, 0.6 * 31 / 32),  # one of four warps, in each turn: for each that works, three are missing
         (1999.0, 1.0, 128, 0.0),  # data decides
         (2000.0, 32.0, 128, 0.0),  # a warp of which all lanes work
         (8000.0, 1.0, 32, 0.0),  # a block of one warp has no others
     ],
-)
-def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_without_the_others(
-    executed, lanes, threads, part
-):
+)  # fmt: skip
+def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_alone(executed, lanes, threads, part):
     lines = (TEST, 80.0), ("@P0 BRA 0x30", 8000.0), ("FADD R4, R4, R6", executed), ("@P1 BRA 0x10", 8000.0)
     figures = {"occupancy_pct": 25.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(*lines, facts={2: {"lanes": lanes}}, figures=figures, block=threads)
     for site, samples in zip(evidence.sites, (30, 10, 60, 0), strict=True):
-        site.instruction = replace(site.instruction, samples=samples)
+        change_instruction(site, samples=samples)
     assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)

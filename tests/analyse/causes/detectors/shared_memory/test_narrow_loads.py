@@ -1,7 +1,7 @@
 """Words of shared memory that a thread loads one by one, and that another order in the tile would bring together."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import detect_narrow_shared
 
@@ -13,7 +13,7 @@ def found(loads, *, address="IMAD R9, R5, 0x4, R1", step="NOP", stores=1, opcode
     made = (address,) if isinstance(address, str) else address
     before = ("LDC R1, c[0x0][0x28]", "S2R R5, SR_TID.X", *made, *["STS [R1], R5"] * stores)
     body = (*(f"{opcode} R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(loads)), step)
-    lines = [(one, 1.0) for one in before] + [(one, float(turns)) for one in body]
+    lines = executing(1.0, *before) + executing(float(turns), *body)
     again = (f"@P0 BRA 0x{16 * len(before):x}", float(turns))
     evidence = evidence_of(*lines, again, ("EXIT", 1.0), block=THREADS, figures={"shared_of_l1_pct": 100.0})
     for site in evidence.of("shared load", "shared store"):
@@ -54,11 +54,7 @@ def test_windows_of_several_warps_overlap_too():
     """Each row of a block is a warp, and takes the rows of the next warps too."""
     made = "S2R R6, SR_TID.Y", "IMAD R9, R6, 0x80, RZ"
     rows = [0, 0x80, 0x100, 0x180]
-    lines = (
-        "LDC R1, c[0x0][0x28]",
-        *made,
-        *[f"LDS R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(rows)],
-    )
+    lines = ("LDC R1, c[0x0][0x28]", *made, *[f"LDS R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(rows)])  # fmt: skip
     loop = [(one, 1.0 if place < 3 else 100.0) for place, one in enumerate(lines)] + [("@P0 BRA 0x30", 100.0)]
     assert list(detect_narrow_shared(evidence_of(*loop, block=(32, 4, 1)))) == []
     assert list(detect_narrow_shared(evidence_of(*loop, block=(32, 1, 1)))) != []

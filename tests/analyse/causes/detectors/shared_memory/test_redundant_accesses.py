@@ -1,7 +1,7 @@
 """Values in shared memory that could stay in registers."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
 
@@ -17,13 +17,7 @@ def test_an_accumulator_in_shared_memory_could_be_a_register():
 
 def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register():
     """A thread that stores in two places stores in its neighbour's."""
-    lines = [
-        ("MOV R2, RZ", 1),
-        ("LDS R4, [R2]", 100),
-        ("STS [R2], R4", 100),
-        ("STS [R2+0x4], R4", 100),
-        (LOOP, 100),
-    ]
+    lines = [("MOV R2, RZ", 1), ("LDS R4, [R2]", 100), ("STS [R2], R4", 100), ("STS [R2+0x4], R4", 100), (LOOP, 100)]  # fmt: skip
     assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines)) == []
     assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines[:3], lines[4])) == [
         "redundant-shared-accesses"
@@ -35,7 +29,7 @@ def test_a_thread_need_not_load_what_it_stores_for_its_neighbour(others, named):
     """The neighbour's store would change the value."""
     before = ("S2R R5, SR_TID.X", "UMOV UR4, 0x400", "LEA R23, R5, UR4, 0x2")
     inside = ("LDS R8, [R23]", "FADD R8, R8, R10", "BAR.SYNC 0x0", "STS [R23], R8", others, "BAR.SYNC 0x0", "@P0 BRA 0x30")  # fmt: skip
-    lines = [*((one, 100.0) for one in before), *((one, 800.0) for one in inside)]
+    lines = [*executing(100.0, *before), *executing(800.0, *inside)]
     found = list(redundant_accesses.detect_redundant_shared(evidence_of(*lines, "EXIT", block=64)))
     assert [(one.name, [site.instruction.text for site in one.weights]) for one in found] == (
         [("redundant-shared-accesses", ["LDS R8, [R23]"])] if named else []
@@ -49,7 +43,7 @@ def without_barrier(*others):
     """Returns what is spared of a loop that adds to a thread's own place in shared memory and has a barrier, if it also does something else."""
     inside = (*others, *ADDING) if others else ADDING
     waits = {2 + len(others): {"waits": {"long_scoreboard": 100}}}
-    lines = [("MOV R2, RZ", 100.0), *((one, 1600.0) for one in inside)]
+    lines = [("MOV R2, RZ", 100.0), *executing(1600.0, *inside)]
     (found,) = redundant_accesses.detect_redundant_shared(evidence_of(*lines, "EXIT", facts=waits))
     return found
 

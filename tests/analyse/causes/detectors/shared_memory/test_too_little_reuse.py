@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_evidence import LOOP, evidence_of
+from made_evidence import LOOP, evidence_of, executing
 
 from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
@@ -23,7 +23,7 @@ TURN = (
 
 def spared_of(turn):
     """Returns the part of all issued instructions that goes, of a loop whose turns run 1,000 times as often as what is around it."""
-    evidence = evidence_of(("MOV R3, RZ", 1.0), *((line, 1000.0) for line in turn), ("EXIT", 1.0))
+    evidence = evidence_of(("MOV R3, RZ", 1.0), *executing(1000.0, *turn), ("EXIT", 1.0))
     (candidate,) = detect_too_little_reuse(evidence)
     return candidate.effect.resources["issue"] * (1000 * len(turn) + 2) / 1000
 
@@ -35,7 +35,7 @@ def test_a_larger_tile_spares_addresses_meetings_and_turns():
 @pytest.mark.parametrize(("load", "is_said"), [("LDS R4, [R8]", True), ("LDS.128 R4, [R8]", False)])
 def test_loads_of_16_bytes_are_not_advised_to_become_as_wide(load, is_said):
     turn = [load if line.startswith("LDS") else line for line in TURN]
-    (candidate,) = detect_too_little_reuse(evidence_of("MOV R3, RZ", *((line, 1000.0) for line in turn)))
+    (candidate,) = detect_too_little_reuse(evidence_of("MOV R3, RZ", *executing(1000.0, *turn)))
     assert ("16 bytes at once" in candidate.advice) == is_said
 
 
@@ -65,7 +65,7 @@ def test_a_predicate_that_was_written_anew_decides_by_its_last_value():
 
 def test_what_stands_around_the_loop_stays():
     around = ["IADD3 R12, R12, 0x1, RZ"] * 3
-    lines = [*((line, 1000.0) for line in TURN), *((line, 1000.0) for line in around), ("EXIT", 1.0)]
+    lines = [*executing(1000.0, *TURN), *executing(1000.0, *around), ("EXIT", 1.0)]
     (candidate,) = detect_too_little_reuse(evidence_of(("MOV R3, RZ", 1.0), *lines))
     assert candidate.effect.resources["issue"] == pytest.approx(PART * 6 * 1000 / (10 * 1000 + 2))
 
@@ -79,7 +79,7 @@ def test_a_loop_that_is_unrolled_whole_is_judged_as_a_loop():
 
 def test_where_a_loop_reuses_what_it_loads_a_load_beside_it_counts_for_nothing():
     (candidate,) = detect_too_little_reuse(
-        evidence_of(*((line, 1000.0) for line in TURN), "LDS R9, [R3]", "FFMA R6, R9, R9, R6")
+        evidence_of(*executing(1000.0, *TURN), "LDS R9, [R3]", "FFMA R6, R9, R9, R6")
     )
     assert [site.position for site in candidate.weights] == [2]
 
@@ -94,17 +94,13 @@ def test_where_a_loop_reuses_what_it_loads_a_load_beside_it_counts_for_nothing()
         ("LDS", "FFMA", 6, 1 - 3 / 6.4),
     ],
 )
-def test_doubles_are_multiplied_as_floats_are_and_take_twice_the_loads_of_16_bytes(
-    loads, multiply, products, part
-):
+def test_doubles_are_multiplied_as_floats_and_take_twice_the_wide_loads(loads, multiply, products, part):
     turn = (
         f"{loads} R4, [R2]",
         f"{loads} R6, [R3]",
         *(f"{multiply} R{20 + 2 * one}, R4, R6, R{20 + 2 * one}" for one in range(products)),
     )
-    (candidate,) = detect_too_little_reuse(
-        evidence_of("MOV R3, RZ", *((line, 1000.0) for line in (*turn, LOOP)))
-    )
+    (candidate,) = detect_too_little_reuse(evidence_of("MOV R3, RZ", *executing(1000.0, *turn, LOOP)))
     assert candidate.evidence["fmas_per_shared_load"] == products / 2
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
     assert (
@@ -121,9 +117,7 @@ def test_doubles_are_multiplied_as_floats_are_and_take_twice_the_loads_of_16_byt
         (100.0, 8, 0.0),  # lanes that load the same share a pass
     ],
 )
-def test_wide_loads_feed_too_little_where_their_passes_take_longer_than_the_arithmetic(
-    passes, products, part
-):
+def test_wide_loads_feed_too_little_where_their_passes_outlast_the_arithmetic(passes, products, part):
     lines = ["LDS.128 R4, [R2]", *(f"FFMA R{20 + one}, R4, R5, R{20 + one}" for one in range(products))]
     (candidate,) = detect_too_little_reuse(evidence_of(*lines, facts={0: {"ideal_passes": passes}}))
     assert candidate.effect.resources["lsu"] == part
@@ -158,7 +152,7 @@ LOADS = ("LDS R4, [R2]", "LDS R5, [R2+0x40]")
     ],
 )  # fmt: skip
 def test_pairs_that_a_result_takes_in_by_other_operations_are_uses(turn, each):
-    lines = [("MOV R2, RZ", 1.0), *((line, 1000.0) for line in (*turn, "@P0 BRA 0x10")), ("EXIT", 1.0)]
+    lines = [("MOV R2, RZ", 1.0), *executing(1000.0, *turn, "@P0 BRA 0x10"), ("EXIT", 1.0)]
     found = [
         one.evidence.get("pairs_per_shared_load") for one in detect_too_little_reuse(evidence_of(*lines))
     ]
@@ -174,7 +168,7 @@ def test_pairs_of_a_loop_that_is_unrolled_whole_count_as_in_a_loop():
 def test_what_multiply_adds_have_taken_is_not_counted_again():
     """As the distances of which the nearest is kept."""
     turn = (*LOADS, "FFMA R8, R4, R5, R15", "FMNMX R6, R6, R8, PT", "@P0 BRA 0x10")
-    (found,) = detect_too_little_reuse(evidence_of(("MOV R2, RZ", 1.0), *((line, 1000.0) for line in turn)))
+    (found,) = detect_too_little_reuse(evidence_of(("MOV R2, RZ", 1.0), *executing(1000.0, *turn)))
     assert found.evidence == {"fmas_per_shared_load": 0.5}
 
 
@@ -198,15 +192,7 @@ def test_a_filter_of_integers_feeds_multiply_adds(taking, each):
 @pytest.mark.parametrize(("conversion", "is_use"), [("I2F.RP R9, R4", False), ("I2F R9, R4", True)])
 @pytest.mark.parametrize("remainder", ["IMAD R6, R4, 0x3, R6", "IMAD R6, R4, R5, R6"])
 def test_the_remainder_of_a_division_is_no_use_of_what_it_is_computed_from(remainder, conversion, is_use):
-    lines = (
-        "MOV R2, RZ",
-        *LOADS,
-        conversion,
-        remainder,
-        "@P0 BRA 0x10",
-        "STG.E desc[UR4][R8.64], R6",
-        "EXIT",
-    )
+    lines = ("MOV R2, RZ", *LOADS, conversion, remainder, "@P0 BRA 0x10", "STG.E desc[UR4][R8.64], R6", "EXIT")  # fmt: skip
     assert bool(list(detect_too_little_reuse(evidence_of(*lines, line=1)))) == is_use
 
 
@@ -231,12 +217,7 @@ def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_
 )
 def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
     """A column of eight results reaches 8/3 multiply-adds a load, or 32/9 where loads are wide already, and a tile of 8 x 8 reaches 6.4."""
-    lines = [
-        ("MOV R9, RZ", 1),
-        (f"{load} R4, [R2]", 100),
-        *[("FFMA R6, R4, R5, R6", 100)] * fmas,
-        (LOOP, 100),
-    ]
+    lines = [("MOV R9, RZ", 1), (f"{load} R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]  # fmt: skip
     (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
@@ -252,7 +233,30 @@ def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
 def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
     """Differences that are squared are products as well. What else the loop loads does not count."""
     body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
-    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    lines = [("MOV R9, RZ", 1), *executing(100, *body)]
     candidates = list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))
     assert [one.name for one in candidates] == found
     assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
+
+
+@pytest.mark.parametrize(
+    ("second", "factor", "said", "advised"),
+    [
+        ("LDS R6, [R9]", "R6", "1.0 multiply-adds a thread; with a tile of 8 x 8", "a larger tile"),
+        ("FADD R6, R6, R7", "UR6", "1.0 multiply-adds a thread.", "neighbours of a filter"),
+    ],
+)
+def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
+    adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
+    turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
+    assert said in candidate.sentence
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("place", "named"), [("inside", True), ("after", False)])
+def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
+    """As the exponentials of a softmax are not, whose sum went through shared memory."""
+    fma = "FFMA R5, R4, R6, R5"
+    lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
+    assert bool(list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))) == named

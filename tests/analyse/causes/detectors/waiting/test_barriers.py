@@ -34,6 +34,15 @@ def test_a_fence_waits_for_memory_and_not_for_other_threads(fenced, are_fences):
     assert ('sem="relaxed"' in candidate.in_triton) == are_fences
 
 
+@pytest.mark.parametrize(("passes", "saved"), [(200.0, 7 / 16), (3200.0, 0.0)])
+def test_a_warp_that_reads_a_column_of_a_tile_gets_it_by_no_shuffle(passes, saved):
+    """Rows that several warps store, and of which each warp reads a column, go through shared memory with or without conflicts."""
+    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R9]", "FADD R6, R6, R7")
+    facts = {2: {"passes": passes, "ideal_passes": 100.0}, 3: {"waits": {"barrier": 10}}}
+    (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
 def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     barrier, late = "BAR.SYNC.DEFER_BLOCKING 0x0", {"waits": {"barrier": 10}}
     lines = (LOAD, "STS [R8], R4", barrier, "LDS R6, [R8]", barrier, "FADD R6, R6, R7")
@@ -54,15 +63,8 @@ def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
         (100, 8, 200, 0.0),  # a tree: in most of its steps, few threads store
     ],
 )
-def test_values_that_threads_exchange_between_barriers_stay_in_registers_without_them(
-    stores, lanes_that_store, loads, saved
-):
-    lines = (
-        ("STS [R8], R4", stores),
-        "BAR.SYNC.DEFER_BLOCKING 0x0",
-        ("LDS R6, [R8+0x4]", loads),
-        "FADD R6, R6, R7",
-    )
+def test_values_exchanged_between_barriers_could_stay_in_registers(stores, lanes_that_store, loads, saved):
+    lines = (("STS [R8], R4", stores), "BAR.SYNC.DEFER_BLOCKING 0x0", ("LDS R6, [R8+0x4]", loads), "FADD R6, R6, R7")  # fmt: skip
     facts = {0: {"acting": lanes_that_store}, 3: {"waits": {"barrier": 10}}}
     (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
@@ -111,12 +113,7 @@ def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_al
     ],
 )
 def test_a_barrier_that_each_warp_meets_once_cannot_be_met_less_often(barriers_met, loads, end, less_often):
-    lines = [
-        "STS [R8], R4",
-        *["BAR.SYNC.DEFER_BLOCKING 0x0"] * barriers_met,
-        ("LDS R6, [R8+0x4]", loads),
-        end,
-    ]
+    lines = ["STS [R8], R4", *["BAR.SYNC.DEFER_BLOCKING 0x0"] * barriers_met, ("LDS R6, [R8+0x4]", loads), end]  # fmt: skip
     evidence = evidence_of(*lines, facts={len(lines) - 2: {"waits": {"barrier": 10}}})
     (candidate,) = barriers.detect_barriers(evidence)
     assert candidate.advice.startswith(

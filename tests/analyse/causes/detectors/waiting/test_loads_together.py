@@ -1,7 +1,7 @@
 """Loads that are under way together: which of them a warp waits for, and what goes when the others are no longer made."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import TOGETHER, evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
@@ -39,7 +39,7 @@ def test_without_a_load_nobody_waits_for_one():
 @pytest.mark.parametrize(("hits", "latency"), [(100.0, 3 / 4), (50.0, 3 / 4 * 40 / 738)])
 def test_a_warp_that_no_longer_makes_the_loads_that_hit_waits_as_long_for_those_that_miss(hits, latency):
     """The queues get shorter by each load that is not made."""
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": 9}}}
     figures = {"l1_hit_pct": hits, "dram_bytes_read": 400 * 32 / 4}
     (candidate,) = redundant_loads.detect_redundant_loads(
         evidence_of(LOAD, ADD, facts=facts, figures=figures)
@@ -75,7 +75,7 @@ def test_what_needs_a_register_only_is_no_part_of_what_a_tile_saves(hits, spared
         ("IADD3 R8, R8, R1, RZ", 100.0),
         ("@P0 BRA 0x10", 100.0),
     )
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in (1, 2)}
+    facts = dict.fromkeys((1, 2), TOGETHER)
     figures = {"l1_hit_pct": hits, "dram_bytes_read": 800 * 32 / 8}
     evidence = evidence_of(*lines, facts=facts, figures=figures)
     register, tile = redundant_loads.detect_redundant_loads(evidence)
@@ -107,11 +107,8 @@ def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_ar
 )
 def test_asynchronous_copies_of_16_bytes_find_nothing_in_l1(width, arrived, added):
     loop = (f"LDG.E{width} R4, [R2.64]", "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x10")
-    facts = {
-        1: {"sectors": 1600.0, "ideal_sectors": 1600.0},
-        2: {"waits": {"long_scoreboard": 9}},
-    }
-    lines = ("MOV R1, R2", *((line, 100.0) for line in loop), "EXIT")
+    facts = {1: {"sectors": 1600.0, "ideal_sectors": 1600.0}, 2: {"waits": {"long_scoreboard": 9}}}
+    lines = ("MOV R1, R2", *executing(100.0, *loop), "EXIT")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(
         evidence_of(*lines, facts=facts, figures={"l2_sectors": arrived})
     )
@@ -124,7 +121,7 @@ FINDING = ("IMAD R2, R0, R1, RZ", "IADD3 R2, R2, R9, RZ", "SHF.L.U32 R2, R2, 0x2
 def part_of_issue(*lines, hits=100.0):
     """The part of the instructions that goes with loads of which caches serve three quarters again."""
     place = next(place for place, line in enumerate(lines) if line.startswith("LDG"))
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {place: TOGETHER}
     figures = {"l1_hit_pct": hits, "dram_bytes_read": 400 * 32 / 4}
     (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
     assert [site.instruction.name for site in candidate.weights] == ["LDG"]  # which the answer points at

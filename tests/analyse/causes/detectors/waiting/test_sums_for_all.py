@@ -78,8 +78,7 @@ def test_two_sums_in_a_turn_that_loads_once_are_no_two_turns(turns, count):
 
 
 def test_a_loop_around_one_that_is_unrolled_whole_may_load_once():
-    evidence = unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")
-    assert len(list(detect_sums_for_all(evidence))) == 1
+    assert len(list(detect_sums_for_all(unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")))) == 1
 
 
 @pytest.mark.parametrize(("turns", "count"), [(3, 0), (4, 1)])
@@ -171,9 +170,7 @@ def test_the_sums_of_others_are_no_operands_of_a_tile():
 
 
 @pytest.mark.parametrize(("shuffle", "exchanging"), [("SHFL.BFLY", 6 / 13), ("SHFL.IDX", 0.0)])
-def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_a_result_of_its_own(
-    shuffle, exchanging
-):
+def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_its_own_result(shuffle, exchanging):
     evidence = made(shuffle=(f"{shuffle} PT, R10, R9, 0x1, 0x1f", ALL))
     load = evidence.sites[1]
     load.sectors, load.ideal_sectors = 32 * load.executed, 4 * load.executed

@@ -1,9 +1,10 @@
 """Loads that warps wait for one by one."""
 
 import pytest
-from made_evidence import LOAD, evidence_of, names
+from made_evidence import APART, LOAD, TOGETHER, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
+from profiler.analyse.causes.evidence.latency import Places
 
 
 def test_loads_that_nobody_waits_for_overlap_well_enough():
@@ -42,6 +43,30 @@ def test_a_thread_whose_registers_are_full_of_loads_needs_no_larger_block_but_mo
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert candidate.in_triton.startswith("A thread has enough loads under way already") == enough
     assert ("a BLOCK that gives each thread several of them" in candidate.in_triton) != enough
+
+
+@pytest.mark.parametrize(
+    ("opcode", "loads", "latency", "gone"),
+    [
+        ("LDG.E", 3, 0.0, 7 / 8),  # few loads: most of the waiting ends, whatever it is
+        ("LDG.E.128", 4, 0.0, 1 / 4),
+        ("LDG.E.128", 4, 1.0, 3 / 4),  # they take 16 of 64 registers
+        ("LDG.E.128", 4, 0.5, 3 / 8),  # what is a queue stays
+        ("LDG.E.128", 12, 1.0, 1 / 4),
+        ("LDG.E.128", 20, 1.0, 1 / 4),
+        ("LDG.E", 16, 1.0, 3 / 4),
+        ("LDG.E.U8", 16, 1.0, 3 / 4),  # a byte takes a whole register
+        ("LDG.E", 48, 1.0, 1 / 4),
+    ],
+)
+def test_over_four_loads_under_way_hide_more_of_the_latency_and_no_queues(opcode, loads, latency, gone):
+    lines = [f"{opcode} R{10 + 4 * one}, [R2.64+{16 * one:#x}]" for one in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 50}}}
+    evidence = evidence_of(
+        *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})
+    )
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +129,121 @@ def test_what_one_lane_loads_for_all_is_no_tile_to_copy_ahead(lanes, advised):
     assert ("waiting_for_tiles_pct" in candidate.evidence) is advised
 
 
+WAITED_FOR = {"waits": {"long_scoreboard": 90}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised", "in_triton"),
+    [
+        ((LOAD, "FADD R5, R5, R4", "EXIT"), "Let each thread take several elements", "Have more loads under way"),
+        ((LOAD, "FADD R5, R5, R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
+        (
+            (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT"),
+            "Copy the next tile asynchronously (cp.async)",
+            "`num_stages` of 3 or more",
+        ),
+        ((LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "EXIT"), "Let each thread take several elements", "Have more loads under way"),
+        # Nobody reads in a turn what was stored: each thread keeps its maximum in shared memory, and it is no tile.
+        ((LOAD, "@P1 STS [R8], R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
+    ],
+)  # fmt: skip
+def test_more_loads_come_from_tiles_turns_of_a_loop_or_elements_of_a_thread(lines, advised, in_triton):
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
+    assert advised in candidate.advice
+    assert in_triton in candidate.in_triton
+
+
+@pytest.mark.parametrize(("turns", "is_ahead"), [(1, False), (2, True)])
+def test_a_loop_of_one_turn_has_no_next_one_to_load_for(turns, is_ahead):
+    """Nor has it anything to unroll."""
+    inside = executing(100.0 * turns, LOAD, "FADD R5, R5, R4", "@P0 BRA 0x10")
+    evidence = evidence_of("NOP", *inside, "EXIT", facts={2: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("num_stages" in candidate.in_triton) == is_ahead
+    assert ("unroll" in candidate.advice) == is_ahead
+
+
+@pytest.mark.parametrize(("acting", "may_be_larger"), [(0.0, False), (32.0, True)])
+def test_a_block_that_is_longer_than_its_row_brings_no_more_loads(acting, may_be_larger):
+    lines = ("CS2R R4, SRZ", f"@!P1 {LOAD}", "FADD R5, R5, R4", "EXIT")
+    facts = {1: {"acting": acting, "sectors": 0.0, "ideal_sectors": 0.0}, 2: WAITED_FOR}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("a BLOCK that gives each thread" in candidate.in_triton) == may_be_larger
+
+
+SECOND, STORE = "LDG.E R6, [R8.64]", "STG.E [R10.64], R4"
+OTHERS = "LDG.E R7, [R12.64]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        ((LOAD, STORE, SECOND), True),
+        ((LOAD, SECOND, STORE), False),  # both are issued together
+        ((STORE, SECOND), False),  # there is no load for it to be issued with
+        ((LOAD, STORE, "@P0 BRA 0x40", SECOND), False),  # a branch stands between, too
+        ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
+        ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
+        (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
+        ((LOAD, STORE, SECOND, STORE), False),  # the later one overwrites the first, which another cause names
+        ((LOAD, STORE, SECOND, STORE.replace("R10", "R14")), True),
+    ],
+)  # fmt: skip
+def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
+    waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
+    evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {len(lines): WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("before the first store" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"), [((LOAD, STORE, SECOND), [SECOND]), ((LOAD, SECOND, STORE), [LOAD, SECOND])]
+)
+def test_only_loads_behind_a_store_are_said_to_be_there(lines, named):
+    waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
+    evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {3: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert [site.instruction.text for site in candidate.weights] == named
+
+
+def test_a_store_before_a_loop_keeps_no_loads_of_its_turns_apart():
+    lines = (LOAD, STORE, *executing(800.0, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x20"), "EXIT")
+    facts = {0: {"waits": {"long_scoreboard": 9}}, 3: WAITED_FOR}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert "before the first store" not in candidate.advice
+
+
+@pytest.mark.parametrize(("elsewhere", "advised"), [(1, True), (100, False)])
+def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsewhere, advised):
+    lines = (LOAD, STORE, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x60", OTHERS, "FADD R5, R5, R7", "EXIT")
+    facts = {3: WAITED_FOR, 6: {"waits": {"long_scoreboard": elsewhere}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("before the first store" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("load", "store", "advised"),
+    [
+        (LOAD, STORE, True),
+        (LOAD, (STORE, 99.0), False),  # some turns store nothing
+        ("LDG.E.CONSTANT R4, [R2.64]", STORE, False),
+        (LOAD, "STG.E [R14.64], R4", False),  # at the same place in each turn, which another cause names
+    ],
+)
+def test_stores_of_each_turn_keep_an_unrolled_loop_from_loading_ahead(load, store, advised):
+    turn = (load, "FADD R4, R4, R5", store, "IADD3 R2, R2, 0x4, RZ", "IADD3 R10, R10, 0x4, RZ", "@P0 BRA 0x10")  # fmt: skip
+    evidence = evidence_of(("NOP", 1.0), *turn, "EXIT", facts={2: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("before the first of them stores" in candidate.advice) == advised
+    assert ("unroll the loop" in candidate.advice) != advised
+
+
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": 9}}}
     (staged,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
     (used,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
     assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
-    facts[0] = {"sectors": 3200.0, "ideal_sectors": 400.0}  # looked up apart by copies as well
+    facts[0] = APART  # looked up apart by copies as well
     (apart,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
     assert apart.effect.resources["l1"] == pytest.approx(1 / 8)
 
@@ -117,16 +251,10 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        (
-            "LDG.E.128 R8, [R2.64]",
-            "; a warp has about 1 of them under way at a time, and each scheduler has 4 warps.",
-        ),
-        (
-            "LDGSTS.E.BYPASS.128 [R4], [R2.64]",
-            "; each scheduler has 4 warps.",
-        ),  # those of the next tiles may be, too
+        ("LDG.E.128 R8, [R2.64]", "; a warp has about 1 of them under way at a time, and each scheduler has 4 warps."),
+        ("LDGSTS.E.BYPASS.128 [R4], [R2.64]", "; each scheduler has 4 warps."),  # those of the next tiles may be, too
     ],
-)
+)  # fmt: skip
 def test_how_many_copies_are_under_way_is_not_known(load, said):
     lines = [load, "FADD R12, R8, R8", "DEPBAR.LE SB0, 0x1", "BRA 0x0"]
     facts = {place: {"waits": {"long_scoreboard": 30}} for place in (1, 2)}

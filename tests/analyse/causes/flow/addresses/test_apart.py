@@ -17,12 +17,9 @@ from profiler.analyse.causes.flow.addresses.apart import count_bytes_apart
         (32.0, 3200.0, 200.0, 200.0),  # several lanes ask for the same bytes
     ],
 )
-def test_others_could_use_the_rest_of_a_sector_beside_few_lanes_that_lie_apart(
-    acting, sectors, ideal, needed
-):
+def test_others_could_use_the_rest_of_a_sector_beside_few_lanes_far_apart(acting, sectors, ideal, needed):
     facts = {0: {"sectors": sectors, "ideal_sectors": ideal, "acting": acting}}
-    evidence = evidence_of("LDG.E R4, desc[UR6][R24.64]", "EXIT", facts=facts)
-    counted = count_bytes_apart(evidence)
+    counted = count_bytes_apart(evidence_of("LDG.E R4, desc[UR6][R24.64]", "EXIT", facts=facts))
     assert counted.sites[0].ideal_sectors == pytest.approx(needed)
 
 

@@ -1,7 +1,7 @@
 """Whether a load from shared memory may read what is stored there, and which places only one thread comes to."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned, is_apart
 
@@ -78,7 +78,7 @@ def test_a_branch_may_pass_a_second_address_by():
 @pytest.mark.parametrize(("start", "is_so"), [("0x300", False), ("0x500", True)])
 def test_a_counter_goes_up_from_where_it_begins_and_nobody_knows_how_far(start, is_so):
     loop = ("LDS R8, [R9]", "STS [R23], R8", "IADD3 R9, R9, 0x4, RZ", "@P0 BRA 0x60")
-    evidence = evidence_of(*EACH, f"MOV R9, {start}", *((one, 6400.0) for one in loop), "EXIT", block=64)
+    evidence = evidence_of(*EACH, f"MOV R9, {start}", *executing(6400.0, *loop), "EXIT", block=64)
     assert is_apart(evidence, evidence.of("shared load")[0], evidence.of("shared store")) is is_so
 
 
@@ -94,7 +94,7 @@ MEETING = ("STS [R21], R7", "BAR.SYNC 0x0", "LDS R9, [R21]")
 
 
 def owned(*inside, before=BEFORE, block=64):
-    lines = [*((one, 100.0) for one in before), *((one, 800.0) for one in inside)]
+    lines = [*executing(100.0, *before), *executing(800.0, *inside)]
     evidence = evidence_of(*lines, (f"@P0 BRA {16 * len(before):#x}", 800.0), "EXIT", block=block)
     (loop,) = evidence.loops_around(evidence.of("shared load"))
     return [site.instruction.text for site in find_owned(evidence, loop)]

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 
@@ -34,8 +34,7 @@ def offsets(*made, address="R9", block=64):
     ],
 )
 def test_an_address_follows_from_the_index_of_the_thread(made, offset_of):
-    found = offsets("LDC R1, c[0x0][0x28]", made)
-    assert found == tuple(offset_of(x) for x in range(64))
+    assert offsets("LDC R1, c[0x0][0x28]", made) == tuple(offset_of(x) for x in range(64))
 
 
 def test_a_block_has_rows():
@@ -77,9 +76,7 @@ def test_what_is_read_under_a_predicate_was_written_under_it(between, is_known):
 
 def turns(*body):
     again = f"@P0 BRA 0x{16 * (len(ARRAY) + 1):x}"
-    lines = [(one, 100.0) for one in (*ARRAY, "LEA R9, R5, UR4, 0x2")] + [
-        (one, 1000.0) for one in (*body, again)
-    ]
+    lines = executing(100.0, *ARRAY, "LEA R9, R5, UR4, 0x2") + executing(1000.0, *body, again)
     evidence = evidence_of(*lines, ("EXIT", 100.0), block=64)
     return offsets_of_threads(evidence, *evidence.of("shared load"))
 

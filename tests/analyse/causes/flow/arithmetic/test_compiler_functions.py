@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of
 
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls, find_compiler_functions
 
@@ -22,15 +22,10 @@ def test_a_function_is_shared_out_among_its_calls():
 @pytest.mark.parametrize(
     "code",
     [
-        (
-            *CALLS[:2],
-            ("LDG.E R3, [R2.64]", 100),
-            ("MUFU.RCP64H R5, R3", 100),
-            ("EXIT", 100),
-        ),  # before the end
+        (*CALLS[:2], ("LDG.E R3, [R2.64]", 100), ("MUFU.RCP64H R5, R3", 100), ("EXIT", 100)),  # before the end
         (*CALLS, ("LDG.E R3, [R2.64]", 400), *FUNCTION),
     ],
-)
+)  # fmt: skip
 def test_what_stands_in_the_kernel_or_accesses_memory_is_the_kernels_own(code):
     assert not find_compiler_functions(evidence_of(*code, file=None))
 
@@ -47,5 +42,5 @@ def test_the_end_of_the_kernel_is_its_last_line_even_if_all_threads_leave_before
     evidence = evidence_of(*calls, ("EXIT", 0), *FUNCTION)
     ran = tuple(site for site in evidence.sites if site.executed)
     for site in ran[-len(FUNCTION) :]:
-        site.instruction = replace(site.instruction, line=line)
+        change_instruction(site, line=line)
     assert bool(find_compiler_functions(replace(evidence, sites=ran))) == found

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from made_evidence import evidence_of
+from made_evidence import change_instruction, evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
@@ -30,7 +28,7 @@ def unrolled(copies, load=LOAD, function=ROOT, first="MOV R20, R21", of_root=0):
     evidence = evidence_of(*lines, "@P0 BRA 0x0", facts=waits, line=9)
     for site in evidence.sites:
         if site.position % (2 + len(function)) == 0:
-            site.instruction = replace(site.instruction, line=8)
+            change_instruction(site, line=8)
     return evidence
 
 
