@@ -255,6 +255,18 @@ def test_a_first_use_of_shared_memory_is_not_even_likely_worse(profile_of, befor
     assert metric_row(delta).values[-2] == said
 
 
+@pytest.mark.parametrize(
+    ("opcodes", "are_compared"),
+    [(("FADD", "FADD"), False), (("FADD", "LDS.128"), True), (("FADD", None), True)],  # or none are recorded
+)
+def test_counters_of_shared_memory_are_compared_where_a_side_may_use_it(make_profile, opcodes, are_compared):
+    """Elsewhere they count other traffic."""
+    metrics = {"shared_conflicts": 8.0}
+    sides = (make_profile({"metrics": metrics, "opcodes": {one: 9.0} if one else {}}) for one in opcodes)
+    names = [one.name for one in compare_profiles(*sides).metrics]
+    assert ("shared_conflicts" in names) == are_compared
+
+
 @pytest.mark.parametrize(("launches", "times_said"), [(1, 0), (2, 1)])
 def test_of_a_single_launch_the_table_does_not_repeat_the_doubt(profile_of, launches, times_said):
     """Two equal readings a side are few too, but no caution says that."""

@@ -26,6 +26,7 @@ def kept(evidence):
         ("@P1 BRA 0x40", False),  # around a part of the turn
         ("IADD3 R9, R9, R8, RZ", False),  # a sum of what is loaded
         ("IADD3 R9, R9, 0x80, RZ", True),
+        ("UIADD3 UR9, UR9, 0x80, URZ", True),
         ("IADD3 R9, R9, R10, RZ", True),  # a step that the loop does not change
         ("VIADD R9, R8, 0x80", False),
         ("IMAD R9, R9, R10, 0x3", False),  # a generator of random numbers
