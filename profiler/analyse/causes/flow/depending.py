@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.code.code import KEPT
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import opposite_of, predicates_in
 
 NOTHING: frozenset[Site] = frozenset()
-_PLACES: dict[str, int] = {}  # of the bit that stands for a register or predicate
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @kept_of_code
@@ -43,11 +41,11 @@ def find_depending(
     `before` the code begins.
     """
     found: set[Site] = set()
-    tainted = _bits_of(frozenset(before))
+    tainted = set(before)
     # By predicate, the registers that hold such a result only in other lanes.
-    replaced: dict[str, int] = {}
+    replaced: dict[str, Set[str]] = {}
     # By the end of what a branch may pass by, the registers that hold such results where it begins.
-    passed: dict[int, int] = {}
+    passed: dict[int, Set[str]] = {}
     nearest_end: float = math.inf
     steps = _steps(evidence)
     for site, offset, read, results, guard, leads_to in map(steps.__getitem__, _looping_twice(sites, loops)):
@@ -56,32 +54,31 @@ def find_depending(
             tainted |= left
             replaced = _without(replaced, left)
             nearest_end = min(passed, default=math.inf)
-        taken = tainted & read
-        if guard and replaced:  # under the same predicate, it reads what such lanes have
-            taken &= ~replaced.get(guard, 0)
-        if (taken and site not in never) or site in first:
+        # Under the same predicate, it reads what such lanes have.
+        taken = read - replaced.get(guard, _NO_NAMES) if guard and replaced else read
+        if site in first or not (tainted.isdisjoint(taken) or site in never):
             found.add(site)
             tainted |= results
             if replaced:
                 replaced = _without(replaced, results)
-        elif tainted & results or replaced:
-            tainted &= ~(results & replaced.get(opposite_of(guard), 0) if guard else results)
+        elif replaced or not tainted.isdisjoint(results):
+            tainted -= results & replaced.get(opposite_of(guard), _NO_NAMES) if guard else results
             replaced = _without(replaced, results)
-            if guard and tainted & results:
-                replaced[guard] = replaced.get(guard, 0) | tainted & results
+            if guard and (left_in_others := tainted & results):
+                replaced[guard] = replaced.get(guard, _NO_NAMES) | left_in_others
         if leads_to is not None:
-            passed[leads_to] = passed.get(leads_to, 0) | tainted
+            passed[leads_to] = passed.get(leads_to, _NO_NAMES) | tainted
             nearest_end = min(nearest_end, leads_to)
     return found
 
 
 class _Step(NamedTuple):
-    """What the search reads of an instruction, many times: of registers and predicates, their bits."""
+    """What the search reads of an instruction, many times."""
 
     site: Site
     offset: int
-    read: int
-    results: int
+    read: Set[str]
+    results: Set[str]
     guard: str | None
     leads_to: int | None
 
@@ -93,22 +90,16 @@ def _steps(evidence: Evidence) -> Mapping[Site, _Step]:
         one = site.instruction
         # Where no lane took a branch, what it leads to may not have run, and shows nothing of what it would replace.
         leads_to = None if one.predicate and site.acting == 0 else site.leads_to
-        bits = _bits_of(site.taken), _bits_of(site.use.results)
-        found[site] = _Step(site, one.offset, *bits, one.predicate, leads_to)
+        found[site] = _Step(site, one.offset, site.taken, site.use.results, one.predicate, leads_to)
     return found
 
 
-@lru_cache(maxsize=KEPT)
-def _bits_of(names: frozenset[str]) -> int:
-    return sum([1 << _PLACES.setdefault(name, len(_PLACES)) for name in names])
-
-
-def _without(replaced: Mapping[str, int], written: int) -> dict[str, int]:
+def _without(replaced: Mapping[str, Set[str]], written: Set[str]) -> dict[str, Set[str]]:
     """Returns what is known of registers under predicates, without these registers and these predicates."""
     return {
         guard: left
         for guard, names in replaced.items()
-        if (left := names & ~written) and not written & _bits_of(predicates_in(guard))
+        if (left := names - written) and written.isdisjoint(predicates_in(guard))
     }
 
 
