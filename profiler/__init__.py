@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from profiler.python.measuring import Options, Sweep
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.tuning import Tuning
-    from profiler.store.runs.run_store import Run, RunStore
+    from profiler.store.runs.run import Run
+    from profiler.store.runs.run_store import RunStore
 
     Recorded: TypeAlias = Run | Sheet | str | int | Path
     __version__: str

@@ -323,6 +323,13 @@ def names_like(name: str, known: Iterable[str], most: int = 1, at_least: float =
     return [meant[one] for one in get_close_matches(name.lower(), meant, n=most, cutoff=at_least)]
 
 
+def nearest_hint(name: str, known: Sequence[str]) -> str:
+    """Returns an ending for an error message: names that contain the wrong one, then names that look like it."""
+    containing = [candidate for candidate in known if name.lower() in candidate.lower()]
+    near = dict.fromkeys([*containing[:3], *names_like(name, known, most=3, at_least=0.5)])
+    return f"; nearest: {', '.join(list(near)[:3])}" if near else ""
+
+
 def natural_order(text: str) -> list[str | int]:
     """Returns a key that sorts gemm-9 before gemm-10: texts and numbers take turns."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]

@@ -52,8 +52,9 @@ from profiler.store.runs.manifest import (
     read_manifest,
     write_manifest,
 )
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.instruction_text import opcode_of

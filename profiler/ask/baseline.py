@@ -18,8 +18,9 @@ from profiler.errors import KernelNotFound, RunNotFound
 from profiler.store.remote.places import Location
 from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.text import Spoken, first_of, natural_order, printable
 
 RunPair = tuple[Run, Run]

@@ -35,7 +35,8 @@ from profiler.store.remote.places import location_of
 from profiler.store.remote.urls import is_url
 from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.file_names import holds_run
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
 

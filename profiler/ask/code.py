@@ -20,7 +20,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_longest, profile_one
 from profiler.errors import MetricsMissing
 from profiler.measuring.tools.disassembly import disassemble
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.instruction_text import opcode_of
 from profiler.text import counted

@@ -14,8 +14,9 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_all
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.store.process_timings import Timing
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, sweep_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import StoredSweep, SweepStore
 
 

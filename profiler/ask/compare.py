@@ -20,7 +20,7 @@ from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import counted, duration
 
 

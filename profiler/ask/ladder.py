@@ -41,8 +41,9 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder, known_l
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.text import first_of, short_gpu
 
 _MOST_WORKLOADS = 5  # as many as the colours of one chart can distinguish

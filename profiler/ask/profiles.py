@@ -24,7 +24,7 @@ from profiler.ask.answer_cache import answer_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 
 
 def profile_rung(

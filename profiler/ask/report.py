@@ -30,8 +30,8 @@ from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import open_each, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import rung_name
-from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 
 _NAME_WIDTH = 80

@@ -14,8 +14,9 @@ from profiler.ask.named.newest_times import newest, with_newest_times
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError, RunNotFound
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, rung_name, timed_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 
 
 def find_runs(store: RunStore, ladder: Ladder, stored: Iterable[RunId] | None = None) -> list[Run]:

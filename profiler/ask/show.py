@@ -38,7 +38,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
 _SAMPLED = "SourceCounters"  # the section of accesses and of samples

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from profiler.errors import MetricNotFound
-from profiler.text import names_like
+from profiler.text import nearest_hint
 
 Direction = Literal["lower", "higher"]
 
@@ -324,10 +324,3 @@ def derivation(metric: Metric) -> str:
     if metric.from_opcodes:
         return f"{metric.from_opcodes.what} of {OPCODES}"
     return f"{metric.per_useful_byte} and the `bytes` of a ladder" if metric.per_useful_byte else ""
-
-
-def nearest_hint(name: str, known: Sequence[str]) -> str:
-    """Returns an ending for an error message: names that contain the wrong one, then names that look like it."""
-    containing = [candidate for candidate in known if name.lower() in candidate.lower()]
-    near = dict.fromkeys([*containing[:3], *names_like(name, known, most=3, at_least=0.5)])
-    return f"; nearest: {', '.join(list(near)[:3])}" if near else ""

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from profiler.catalog.metrics import find_metric, nearest_hint
+from profiler.catalog.metrics import find_metric
 from profiler.errors import MetricNotFound, PresetNotFound
+from profiler.text import nearest_hint
 
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
 

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from profiler.catalog.ladders.toml_reader import parse_toml, read_text
-from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
+from profiler.catalog.metrics import BY_NAME, DURATION, Metric
 from profiler.errors import ThresholdsInvalid
+from profiler.text import nearest_hint
 
 _PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _KEYS = ("check", "gpu")

@@ -19,7 +19,8 @@ from profiler.python.answers import Sheet
 from profiler.python.recordings import open_existing
 from profiler.python.shows_itself import ShowsItself
 from profiler.store.runs.file_names import REPORT_SUFFIXES
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 
 _WIDTH = 80  # of what stands in an error's sentence
 

@@ -25,7 +25,8 @@ from profiler.python.entries import index_frame
 from profiler.python.package import advised
 from profiler.python.shows_itself import Documentation, ShowsItself
 from profiler.python.words import told
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, duration, names_like, shortened
 

@@ -20,7 +20,8 @@ from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from profiler.store.runs.run_store import Run, RunStore
+    from profiler.store.runs.run import Run
+    from profiler.store.runs.run_store import RunStore
 
 # A file and its row groups, None for all of them; or a table in memory.
 _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"

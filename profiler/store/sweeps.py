@@ -22,8 +22,9 @@ from profiler.store.remote.places import Location, location_of
 from profiler.store.remote.urls import public_url
 from profiler.store.runs.commit import Staging, write_table
 from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId, facts_sha256, sweep_name
-from profiler.store.runs.run_store import Run, RunStore, sweeps_folder
+from profiler.store.runs.run_store import RunStore, sweeps_folder
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.store.tables.bounds import read_table

@@ -42,7 +42,7 @@ def test_a_kernel_is_diagnosed_once(cache, diagnosed, profile):
     first = diagnose_once(profile)
     assert first == diagnose(profile)
     assert first.causes
-    assert diagnose_once(profile) == first
+    assert repr(diagnose_once(profile)) == repr(first)  # 132 and 132.0 are equal, and look different
     assert len(diagnosed) == 1
 
 

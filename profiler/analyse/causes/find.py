@@ -188,7 +188,7 @@ def _cause(
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1), limit),
         where=where,
         evidence={
-            **candidate.evidence,
+            **{name: float(value) for name, value in candidate.evidence.items()},
             **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
         },
         where_is=where_is(candidate.name, where, candidate.blames_lines),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,8 +28,8 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     return [_place(evidence, group.authors, total) for group in groups]
 
 
-def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site]:
-    """Returns which of the sites stand at the place that is named first."""
+def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Collection[Site]:
+    """Returns which of the sites stand at the place that is named first, in the order of the code."""
     return _by_place(evidence, weights)[0].sites
 
 
@@ -37,7 +37,7 @@ class _AtPlace(NamedTuple):
     """What the sites of one source line weigh, by the instruction whose line it is."""
 
     authors: dict[Written, float]
-    sites: set[Site]
+    sites: dict[Site, None]  # in order, so that sums over them have the same digits each time
 
 
 def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlace]:
@@ -46,9 +46,9 @@ def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlac
     for site, call, weight in _at_calls(evidence, weights):
         if weight > 0:
             one = authors[call]
-            group = groups.setdefault(_place_of(one.file, one.line) or one, _AtPlace({}, set()))
+            group = groups.setdefault(_place_of(one.file, one.line) or one, _AtPlace({}, {}))
             group.authors[one] = group.authors.get(one, 0.0) + weight
-            group.sites.add(site)
+            group.sites[site] = None
     return sorted(groups.values(), key=lambda group: -sum(group.authors.values()))
 
 

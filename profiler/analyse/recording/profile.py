@@ -15,9 +15,10 @@ from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, group_launches
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric, nearest_hint
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound
 from profiler.store.tables.columns import find_stretches, labels_of, rows_labelled
+from profiler.text import nearest_hint
 
 if TYPE_CHECKING:
     import pyarrow as pa

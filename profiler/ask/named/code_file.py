@@ -8,7 +8,7 @@ from pathlib import Path
 from profiler.measuring.tools.disassembly import disassemble
 from profiler.measuring.tools.mangling import demangled
 from profiler.store.runs.manifest import KernelCount, Manifest
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.instruction_text import opcode_of
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES

@@ -16,8 +16,9 @@ from profiler.store.remote.places import location_of
 from profiler.store.reports.near import files_in
 from profiler.store.reports.request import stem_of
 from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.text import short_gpu
 
 

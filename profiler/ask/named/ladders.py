@@ -11,7 +11,8 @@ from profiler.catalog.ladders.expressions import parse_expression
 from profiler.catalog.ladders.ladder import CHOOSE_LADDER, Kernel, Ladder, find_ladder, is_path, known_ladders
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 from profiler.text import Spoken
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import timed_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 
 
 def timed_runs(store: RunStore, profiled: Manifest) -> list[Run]:

@@ -19,8 +19,9 @@ from profiler.catalog.presets import PRESETS
 from profiler.errors import NotComparable, RunNotFound, RunNotProfiled, RunUnusable, WorkloadInvalid
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.text import Spoken, counted
 
 _UNKNOWN_SIZE = "size not recorded"

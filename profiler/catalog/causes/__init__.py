@@ -15,8 +15,8 @@ from profiler.catalog.causes.kind import CauseKind
 from profiler.catalog.causes.launch import LAUNCH
 from profiler.catalog.causes.shared_memory import SHARED_MEMORY
 from profiler.catalog.causes.waiting import WAITING
-from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
+from profiler.text import nearest_hint
 
 __all__ = [
     "BY_NAME",

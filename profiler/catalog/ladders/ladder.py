@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.expressions import Expression
-from profiler.catalog.metrics import nearest_hint
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
-from profiler.text import Spoken
+from profiler.text import Spoken, nearest_hint
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.sweep import SweepSpace

@@ -11,8 +11,9 @@ from profiler.commands.shared.output import print_document
 from profiler.errors import ProfError
 from profiler.present.documents.comparisons import answer_document
 from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 
 
 def says_what_changed(store: RunStore, measured: Manifest, settings: VerbSettings) -> bool:

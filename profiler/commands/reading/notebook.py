@@ -29,7 +29,7 @@ from profiler.store.disk import write_whole
 from profiler.store.remote.places import Location, location_of
 from profiler.store.reports.near import files_in, near_files
 from profiler.store.runs.file_names import REPORT_SUFFIX
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import names_like, printable
 
 # In the folder `dashboards/` of prof's repository.

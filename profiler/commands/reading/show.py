@@ -27,7 +27,7 @@ from profiler.commands.shared.window import folded_for_terminal
 from profiler.commands.shared.wrong_turns import instead_of_a_word_between
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import printable
 
 

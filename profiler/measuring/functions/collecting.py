@@ -21,7 +21,8 @@ from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.survey import Survey
 from profiler.measuring.tools.ncu import NcuOptions
 from profiler.store.reports.sandbox import Sandbox
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.text import shortened
 

@@ -9,7 +9,7 @@ from profiler.errors import ReportNotFound, StoreNotWritable
 from profiler.store.disk import renamed_into_place, writing_to
 from profiler.store.reports.identity import unpack_report
 from profiler.store.runs.file_names import REPORT_SUFFIX
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 
 
 def export_reports(run: Run, folder: Path, *, overwrite: bool) -> Iterator[Path]:

@@ -18,7 +18,8 @@ from pairs import read_pairs
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import RunStore
 from tests.made_causes import cause_of
 
 ROOT = Path(__file__).resolve().parents[3]

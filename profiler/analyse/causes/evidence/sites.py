@@ -18,7 +18,7 @@ from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.code.registers import RegisterUse, predicates_in, use_of, uses_in
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, READY, SECTOR_BYTES, STALLS_AS_SAMPLED
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
 
 Kind = Literal[
