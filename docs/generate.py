@@ -19,6 +19,8 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- blind reader -->      what a reader said of the same kernels
     <!-- sureness -->          how often the first cause was right there, by what it is likely to save and by which one it is
     <!-- sureness further -->  the same, by what the other tests predicted, and by what the change did
+    <!-- followed unseen -->   what following the first cause did before the author's change was known
+    <!-- every followed unseen -->  the same, kernel by kernel
     <!-- followed -->          what following the first cause did where the author had changed something else
     <!-- every followed -->    the same, kernel by kernel
     <!-- cause totals -->      what the record of this project's own pairs comes to
@@ -73,7 +75,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause totals|cause record|blind totals|blind tests|blind reader|sureness further|sureness|every followed|followed|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause totals|cause record|blind totals|blind tests|blind reader|sureness further|sureness|every followed unseen|every followed|followed unseen|followed|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -115,6 +117,8 @@ def _content(block: re.Match[str]) -> str:
         "blind reader": blind_record.reader_table,
         "sureness": blind_record.sureness_tables,
         "sureness further": blind_record.further_tables,
+        "followed unseen": followed_record.followed_unseen_text,
+        "every followed unseen": followed_record.every_followed_unseen_table,
         "followed": followed_record.followed_text,
         "every followed": followed_record.every_followed_table,
         "faults": recorded_tables.faults_table,

@@ -41,6 +41,8 @@ CUTE_SAYS = {
     "(`__reduce_add_sync`, shuffles)": "(`cute.arch.warp_reduction_sum`)",
     "(`__shfl_down_sync`)": "(`cute.arch.shuffle_sync_down`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`cute.arch.shuffle_sync`, `cute.arch.sync_warp`)",
+    "(`__shfl_sync`)": "(`cute.arch.shuffle_sync`)",
+    "(`__syncwarp`, two": "(`cute.arch.sync_warp`, two",
     "`__shfl_xor_sync`": "`cute.arch.shuffle_sync_bfly`",
     "`__threadfence_block()`": "`cute.arch.fence_acq_rel_cta()`",
     "; declare pointers `const … * __restrict__`, so that the compiler may": "",

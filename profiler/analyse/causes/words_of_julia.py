@@ -55,6 +55,8 @@ JULIA_SAYS = {
     "12582912.0f": "12582912f0",
     "asynchronously (cp.async)": "asynchronously (`CG.memcpy_async`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`shfl_sync`, `sync_warp`)",
+    "(`__shfl_sync`)": "(`shfl_sync`)",
+    "(`__syncwarp`, two": "(`sync_warp`, two",
     "`__shfl_xor_sync`": "`shfl_xor_sync`",
     "`__threadfence_block()`": "`threadfence_block()`",
 }  # fmt: skip

@@ -66,6 +66,8 @@ NUMBA_SAYS = {
     "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers": "Load the next tile "
     "into a second `cuda.shared.array` while this one is used. If variables",
     "(`__shfl_sync`, `__syncwarp`)": "(`cuda.shfl_sync`, `cuda.syncwarp`)",
+    "(`__shfl_sync`)": "(`cuda.shfl_sync`)",
+    "(`__syncwarp`, two": "(`cuda.syncwarp`, two",
     "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
     "`__threadfence_block()`": "`cuda.threadfence_block()`",
     "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",

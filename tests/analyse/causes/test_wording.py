@@ -44,7 +44,7 @@ def runs():
     names = {
         "softmax_apart",
         "norm_one_warp",
-        "norm_eight_warps",
+        "embed_flat",
         "matmul_one_stage",
         "columns_few",
         "embed_rows",
@@ -78,8 +78,7 @@ def test_a_kernel_of_triton_is_advised_in_words_of_triton(runs, name):
     [
         ("matmul_one_stage", "Triton copies the next ones while this one is multiplied"),
         ("columns_few", "`tl.range(…, num_stages=3)` for the loop"),
-        ("norm_eight_warps", "a BLOCK that gives each thread several of them"),
-        ("norm_one_warp", "let more warps run, with more `num_warps` for the same BLOCK"),
+        ("embed_flat", "a BLOCK that gives each thread several of them"),
     ],
 )
 def test_how_to_load_ahead_depends_on_where_the_loads_are(runs, name, words):

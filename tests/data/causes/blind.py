@@ -31,7 +31,9 @@ sys.path.insert(0, str(HERE.parents[2]))
 from profiler.catalog.causes.sureness import COLUMNS as COUNTED, RECORD, Answers, band_of  # noqa: E402
 from profiler.text import is_cupy_source  # noqa: E402
 
-SCORED, FOLLOWED = HERE / "blind_pairs.csv", HERE / "followed.csv"
+SCORED = HERE / "blind_pairs.csv"
+# What following the first cause did: where the author had changed something else, and before anyone who followed knew what the author had changed.
+FOLLOWED, FOLLOWED_UNSEEN = HERE / "followed.csv", HERE / "followed_unseen.csv"
 WORTH_A_PAIR = 10.0  # percent that the change saves
 NEAR = 2  # lines: a statement may go on for some
 NAMED = 3
@@ -127,10 +129,14 @@ def read_scored() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def read_followed() -> list[dict[str, str]]:
-    """Returns the kernels whose author changed something else than the first cause, and for which somebody did what that advises."""
-    with FOLLOWED.open(newline="") as file:
+def read_followed(path: Path = FOLLOWED) -> list[dict[str, str]]:
+    """Returns the kernels for which somebody did what their first cause advises; `saved` is empty where nothing could be done."""
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def read_all_followed() -> list[dict[str, str]]:
+    return [*read_followed(), *read_followed(FOLLOWED_UNSEEN)]
 
 
 def count_answers(
@@ -138,18 +144,18 @@ def count_answers(
 ) -> dict[tuple[str, int], Answers]:
     """Counts the pairs, those right first and those right among three, by the first cause and by what it is likely to save.
 
-    Of those right first, it adds up how far that was from what was saved. It also counts the pairs whose first cause was `followed`, and
-    those that this made faster; not those with another first cause when they were first diagnosed.
+    Of those right first, it adds up how far that was from what was saved. Of the others, it counts those whose first cause was `followed`,
+    and those that this made faster; not those with another first cause when they were first diagnosed.
     """
     counts: dict[tuple[str, int], Answers] = {}
-    saved_by = {(one["test"], one["pair"], one["cause"]): float(one["saved"]) for one in followed}
+    saved_by = {(one["test"], one["pair"], one["cause"]): float(one["saved"] or 0) for one in followed}
     for pair in pairs:
         expected, is_right = float(pair["expects_1"] or 0), pair["rank"] == "1"
         like = pair["named_1"], band_of(expected)
         had = counts.get(like, Answers(0, 0, 0, 0.0))
         is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
         off = round(had.points_off + is_right * abs(expected - float(pair["saved"])), 1)
-        followed_saved = saved_by.get((pair["test"], pair["pair"], pair["named_1"]))
+        followed_saved = None if is_right else saved_by.get((pair["test"], pair["pair"], pair["named_1"]))
         counts[like] = Answers(
             had.kernels + 1,
             had.right_first + is_right,
@@ -184,7 +190,7 @@ def main() -> None:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted([*rows, *new], key=lambda row: int(row["test"])))
-    write_record(count_answers(read_scored(), read_followed()))
+    write_record(count_answers(read_scored(), read_all_followed()))
     print(f"{sum(row['rank'] == 1 for row in new)} of {len(new)} right first")
 
 

@@ -31,6 +31,7 @@ PROGRAMS = [
     "tile_order",
     "one_place",
     "in_place",
+    "taken_back",
     "ordered_atomics",
     "by_all",
     "groups",

@@ -11,7 +11,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 # a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
 SECTORS_A_CYCLE = 4.0
 _LEAST_CYCLES = 4.0
-_FILLED_A_CYCLE = 64.0
+FILLED_A_CYCLE = 64.0
 _SPARE = 1.25
 _NEARLY_ALIKE = 1.1  # counts of different passes of the profiler
 
@@ -33,7 +33,7 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
     ideal = sum(site.ideal_sectors or 0.0 for site in accesses)
     not_shared = max(0.0, 1 - figures.get("shared_of_l1_pct", 0.0) / 100)
     cycles = not_shared * figures.get("l1_cycles_per_access", 0.0)
-    filling = ideal * SECTOR_BYTES / (executed or 1.0) / _FILLED_A_CYCLE
+    filling = ideal * SECTOR_BYTES / (executed or 1.0) / FILLED_A_CYCLE
     arrived = figures.get("l2_sectors", 0.0) - sum(site.sectors or 0.0 for site in spilled)
     times = arrived / ideal if ideal else 0.0
     if cycles > max(_LEAST_CYCLES, _SPARE * filling) or times > _SPARE:

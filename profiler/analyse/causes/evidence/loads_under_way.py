@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
+from profiler.analyse.causes.evidence.estimates import FILLED_A_CYCLE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import DRAM_CYCLES, L1_CYCLES
+from profiler.analyse.causes.evidence.latency import DRAM_CYCLES, L1_CYCLES, SCHEDULERS
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
 
@@ -31,6 +34,30 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     before, after = _loads_around(evidence, site.function, evidence.innermost_loop(site))[site]
     return [*after.loads[after.place :], *reversed(before.loads[: before.place])]
+
+
+def are_enough_under_way(evidence: Evidence, waits: Mapping[Site, float]) -> bool:
+    """Returns whether more of these loads would only queue, by how much warps wait for each.
+
+    By Little's law: with so many bytes under way, L1 is filled as fast as it can be, even where device memory sends them.
+    """
+    warps = SCHEDULERS * (evidence.find("active_warps") or 0.0)
+    of_each = sum(part * site.acting_lanes * site.width / 8 for site, part in waits.items()) / sum(
+        waits.values()
+    )
+    return warps * usual_count(evidence, waits) * of_each >= FILLED_A_CYCLE * DRAM_CYCLES
+
+
+def usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
+    """Returns how many loads are under way while warps wait: for half of the waiting it is no more, and for half no fewer.
+
+    A mean of loops with few loads and of code with many would be a number that no place has.
+    """
+    counts = sorted((count_when_used(evidence, site), part) for site, part in waits.items())
+    passed = accumulate(part for _, part in counts)
+    return next(
+        count for (count, _), part in zip(counts, passed, strict=True) if 2 * part >= sum(waits.values())
+    )
 
 
 def count_when_used(evidence: Evidence, site: Site) -> int:

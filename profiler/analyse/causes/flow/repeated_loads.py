@@ -39,7 +39,7 @@ _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
 _OFTEN = 2.0  # turns on average, so that at least half of what is read was read before
-_NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
+NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
@@ -107,7 +107,9 @@ def find_later_passes(evidence: Evidence) -> dict[Site, bool]:
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
                 and not _is_stored(addresses, _between(sites, before, loop), again, loop)
-                and ((fits := _fits(evidence, before, loop, again)) or _adds_up(evidence, before, loop))
+                and (
+                    (fits := fits_in_block(evidence, before, loop, again)) or _adds_up(evidence, before, loop)
+                )
             )
             found |= next(passes, {})
     return found
@@ -179,15 +181,15 @@ def _loads_by_loop(
 
 def _again(addresses: Mapping[Site, int], loaded: Sequence[Site], loads: Sequence[Site]) -> list[Site]:
     """Returns those of the `loads` that read the same as some of what was `loaded`: from the same place on, and as much."""
-    again = [one for one in loads if _is_near(addresses, one, loaded)]
-    first = [one for one in loaded if _is_near(addresses, one, again)]
+    again = [one for one in loads if is_near(addresses, one, loaded)]
+    first = [one for one in loaded if is_near(addresses, one, again)]
     if {addresses[one] for one in first}.isdisjoint(addresses[one] for one in again):
         return []
     before, after = (sum(one.ideal_sectors or 0.0 for one in some) for some in (first, again))
-    return again if max(before, after) <= _NEARLY_ALIKE * min(before, after) else []
+    return again if max(before, after) <= NEARLY_ALIKE * min(before, after) else []
 
 
-def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) -> bool:
+def is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) -> bool:
     return any(
         min((addresses[site] - addresses[one]) % _WORD, (addresses[one] - addresses[site]) % _WORD) < _APART
         for one in others
@@ -202,14 +204,14 @@ def _is_stored(
     A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
     """
     stores = [one for one in between if one.kind in _CHANGING]
-    near = [one for one in stores if one not in addresses or _is_near(addresses, one, loads)]
+    near = [one for one in stores if one not in addresses or is_near(addresses, one, loads)]
     puts_back = {addresses.get(one) for one in near} == {addresses[one] for one in loads}
     return bool(near) and not (
         puts_back and all(one.kind == "global store" and one.instruction in loop for one in near)
     )
 
 
-def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
+def fits_in_block(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
     """Returns whether a block could keep what it loads in the loop until then, since the loop before, in registers or in shared memory.
 
     If a loop around this one does not hold the one before, all of its turns are read anew.

@@ -1,4 +1,4 @@
-"""Finds stores that another one makes useless: those that a loop overwrites itself, and those of all threads to one place.
+"""Finds stores that another one makes useless: those that a loop overwrites itself, or a later one, and those of all threads to one place.
 
 However many warps store to one place, and from however many SMs, one slice of L2 takes them all, while the others idle. No counter shows
 that, and whatever else is requested waits behind them.
@@ -6,8 +6,10 @@ that, and whatever else is requested waits behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.addresses import address_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -17,7 +19,14 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, makers_of_address
+from profiler.analyse.causes.flow.repeated_loads import (
+    NEARLY_ALIKE,
+    first_addresses,
+    fits_in_block,
+    is_near,
+)
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # L2's cycles for a sector: `scaled_by_all` of one_place.cu in tests/data/causes, which does little else, takes as many on an H200. At its peak, a
@@ -59,6 +68,72 @@ def count_in_a_row(evidence: Evidence, store: Site) -> int:
             elif site.kind in ("control", "barrier") or registers & set(site.use.written):
                 break
     return copies
+
+
+class TakenBack(NamedTuple):
+    """Loads by which threads take back what they have stored in an earlier loop, and those of these stores that they then overwrite."""
+
+    loads: list[Site]
+    overwritten: list[Site]
+
+
+@kept
+def find_taken_back(evidence: Evidence) -> TakenBack:
+    """Returns the loads of a loop from the places to which the same thread stored in an earlier loop, if a block could have kept the values.
+
+    Nothing else may have stored there since, and nothing else may read nearby, where another thread may have stored.
+    """
+    found = TakenBack([], [])
+    for sites in evidence.by_function.values():
+        stores = [one for one in sites if one.kind == "global store"]
+        loads = [one for one in sites if _may_be_of_own(one)]
+        between = list(product(evidence.loops_around(stores), evidence.loops_around(loads)))
+        if any(before.end < loop.start for before, loop in between):  # addresses take long to find
+            addresses = first_addresses(sites)
+            for before, loop in between:
+                one = _taken_back(evidence, addresses, before, loop)
+                found.loads.extend(one.loads)
+                found.overwritten.extend(one.overwritten)
+    return found
+
+
+def _may_be_of_own(site: Site) -> bool:
+    """Returns whether this is a load of what the kernel may have stored, but not of what other threads are expected to store."""
+    return site.kind == "global load" and ".CONSTANT" not in site.opcode and ".STRONG" not in site.opcode
+
+
+def _taken_back(evidence: Evidence, addresses: Mapping[Site, int], before: Loop, loop: Loop) -> TakenBack:
+    """Returns what a loop takes back of all that one before it has stored."""
+    since = [
+        one
+        for one in evidence.by_function[evidence.inside(loop)[0].function]
+        if one in addresses and one.instruction.offset >= before.start
+    ]
+    stored, again = (
+        [one for one in since if one.kind == "global store" and one.instruction in around]
+        for around in (before, loop)
+    )
+    back = [one for one in since if _may_be_of_own(one) and one.instruction in loop]
+    places = {addresses[one] for one in stored} & {addresses[one] for one in back}
+    stored, back, again = (
+        [one for one in some if addresses[one] in places] for some in (stored, back, again)
+    )
+    own = {*stored, *back, *again}
+    if (
+        before.end >= loop.start
+        or not _are_alike(stored, back)
+        or any(one not in own and is_near(addresses, one, back) for one in since)
+        or not fits_in_block(evidence, before, loop, back)
+    ):
+        return TakenBack([], [])
+    is_overwritten = _are_alike(stored, again) and {addresses[one] for one in again} == places
+    return TakenBack(back, stored if is_overwritten else [])
+
+
+def _are_alike(some: Collection[Site], others: Collection[Site]) -> bool:
+    """Returns whether these are executed, and those, about as often."""
+    first, second = (sum(one.executed for one in each) for each in (some, others))
+    return 0 < max(first, second) <= NEARLY_ALIKE * min(first, second)
 
 
 def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:

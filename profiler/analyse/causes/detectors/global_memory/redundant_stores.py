@@ -1,4 +1,4 @@
-"""Detects stores to global memory in vain: whose results are overwritten before anyone reads them, or only the block reads."""
+"""Detects stores to global memory in vain, whose results are overwritten before anyone reads them, or only the block reads; and loads that take back such results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.fewer_loads import without_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
@@ -18,11 +19,13 @@ from profiler.analyse.causes.flow.repeated_stores import (
     count_stored_again,
     find_other_loads,
     find_stores_alike,
+    find_taken_back,
     is_read_past_barrier,
     part_overwritten,
     sectors_by_place,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.text import whole_percent
 
 _OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # turns of a loop by the compiler
@@ -93,6 +96,31 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
         {store: store.sectors or 0.0 for store in stores},
         {"stored_per_place": times},
         in_triton="Let each program come to places of its own: a loop that shares blocks out among all programs goes on by `tl.num_programs(0)`.",
+    )
+
+
+def detect_taken_back(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what threads store in one loop and load again in a later one, although they could have kept it: also the stores, if they are overwritten."""
+    loads, overwritten = find_taken_back(evidence)
+    if not loads:
+        return
+    of_loads, fewer = (
+        without_loads(evidence, dict.fromkeys(loads, 1.0)),
+        evidence.without(dict.fromkeys([*loads, *overwritten], 1.0)),
+    )
+    accesses = evidence.of("global load", "global store")
+    part = sum(one.bytes_asked for one in (*loads, *overwritten)) / sum(one.bytes_asked for one in accesses)
+    yield Candidate(
+        "redundant-global-stores" if overwritten else "redundant-global-loads",
+        f"Threads load again what they have stored themselves in an earlier loop{', and then overwrite it' if overwritten else ''}: "
+        f"{whole_percent(100 * part)} % of the bytes that the kernel loads and stores.",
+        "Keep the values until then, in registers (an array of which every index is a constant, because its loops are unrolled) or in shared memory"
+        + (", and store only the last ones." if overwritten else "."),
+        Effect(fewer.resources, {**fewer.waits, **of_loads.waits}, of_loads.lighter),
+        {site: site.sectors or 0.0 for site in (overwritten or loads)},
+        {"taken_back_pct": 100 * part},
+        in_triton="Keep the values until then: take a whole row as one block (BLOCK of the next power of two, with more `num_warps`)"
+        + (", and store it once." if overwritten else "."),
     )
 
 

@@ -11,6 +11,7 @@ from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.loads_under_way import are_enough_under_way
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
@@ -41,10 +42,17 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
     once = dict.fromkeys(_done_once(evidence), 1.0)
-    overlapped = evidence.waiting_for(once, *_LATENCIES)
-    waiting = evidence.time_of(once, *_LATENCIES)
+    loads = {
+        site: wait
+        for site in once
+        if site.kind == "global load" and (wait := evidence.charged[site]["long_scoreboard"])
+    }
+    # More loads of those that fill L1 already would only queue.
+    latencies = _LATENCIES[1:] if loads and are_enough_under_way(evidence, loads) else _LATENCIES
+    overlapped = evidence.waiting_for(once, *latencies)
+    waiting = evidence.time_of(once, *latencies)
     is_waiting = waiting >= WORTH_A_CHANGE
-    waited = {site: sum(evidence.charged[site][reason] for reason in _LATENCIES) for site in once}
+    waited = {site: sum(evidence.charged[site][reason] for reason in latencies) for site in once}
     # Loads of several elements are under way together, except for those that wait in a loop.
     of_loads, of_all_loads = (evidence.time_of(sites, "long_scoreboard") for sites in (once, evidence.sites))
     has_copies = bool(find_copied_loads(site for site in once if site.kind == "global load"))

@@ -22,6 +22,10 @@ _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
 _OFTEN = "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks."
+_EXCHANGING = (
+    "Keep the values in registers, and exchange them inside a warp (`__shfl_sync`): the accesses to shared memory go, which this estimate includes. "
+    "Fewer barriers alone save less (`__syncwarp`, two buffers in turn, or smaller blocks)."
+)
 _ONCE = "Each warp meets a single barrier, once: use smaller blocks, so that others work while one waits."
 _LESS_FENCING = (
     "Fence less often: once behind several stores, and by `__threadfence_block()` where only threads of the block read them. An atomic that releases "
@@ -56,7 +60,8 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _LESS_FENCING
     else:
         what = "barriers, waiting for the others of their block"
-        advice = _OFTEN if exchanging or len(sites) > 1 or evidence.loops_around(sites) else _ONCE
+        is_often = len(sites) > 1 or evidence.loops_around(sites)
+        advice = _EXCHANGING if exchanging else _OFTEN if is_often else _ONCE
         of_tiles = _are_of_tiles(evidence, weights)
         in_triton = _FEWER_TURNS_IN_TRITON if of_tiles else _FEWER_REDUCTIONS_IN_TRITON
     yield Candidate(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -12,7 +11,12 @@ from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
+from profiler.analyse.causes.evidence.loads_under_way import (
+    ENOUGH_LOADS,
+    are_enough_under_way,
+    find_loads_beside,
+    usual_count,
+)
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, ONE_LANE, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
@@ -64,7 +68,7 @@ _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads from global memory that warps wait for, most of all where few are under way at once."""
+    """Names loads from global memory that warps wait for, most of all where few are under way at once; but not where more of them would only queue."""
     loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not waiting:
@@ -91,12 +95,15 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     tiles = {site for site in turns if _is_of_tile(evidence, site)}
     where = _most_waited_for(evidence, loads, tiles)
     # Of copies, those of several tiles may be under way, and only those of one are issued together.
-    few = None if where == "copies" else _usual_count(evidence, waits)
+    few = None if where == "copies" else usual_count(evidence, waits)
     beside = [
         *([f"a warp has about {few} of them under way at a time"] if few else []),
         *([f"each scheduler has {counted(round(warps), 'warp', 'warps')}"] if warps else []),
     ]
-    behind_stores = _find_behind_stores(evidence, loads) if where in ("loop", "") else []
+    is_of_threads = where in ("loop", "")  # and not of tiles, between which a block has no loads under way
+    if is_of_threads and are_enough_under_way(evidence, waits):
+        return
+    behind_stores = _find_behind_stores(evidence, loads) if is_of_threads else []
     how = _how_to_load_ahead(evidence, where, loads, behind_stores)
     yield Candidate(
         "loads-not-overlapped",
@@ -126,18 +133,6 @@ def _say_in_triton(evidence: Evidence, where: str, held: float) -> str:
         return _MORE_WARPS_IN_TRITON
     larger = "" if find_padding(evidence) else _LARGER_BLOCK.get(where, "")
     return _AHEAD_IN_TRITON[where].format(larger)
-
-
-def _usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
-    """Returns how many loads are under way while warps wait: for half of the waiting it is no more, and for half no fewer.
-
-    A mean of loops with few loads and of code with many would be a number that no place has.
-    """
-    counts = sorted((count_when_used(evidence, site), part) for site, part in waits.items())
-    passed = accumulate(part for _, part in counts)
-    return next(
-        count for (count, _), part in zip(counts, passed, strict=True) if 2 * part >= sum(waits.values())
-    )
 
 
 def _is_of_tile(evidence: Evidence, load: Site) -> bool:

@@ -285,3 +285,13 @@ def test_what_each_thread_computes_before_the_exchange_is_for_its_element():
         evidence = evidence_of(*sites, grid=1000, block=128, facts=facts, figures={"waves": 100.0})
         (candidate,) = little_work.detect_little_work(evidence)
         assert [candidate.effect.resources[unit] for unit in units] == [0.0] * len(units)
+
+
+@pytest.mark.parametrize(("warps", "said"), [(5.4, True), (5.5, False)])
+def test_several_elements_would_not_wait_together_for_loads_that_fill_l1_already(warps, said):
+    lines = [f"LDG.E.128 R{place}, [R2.64]" for place in (8, 12, 16, 20)]
+    facts = {4: {"waits": {"long_scoreboard": 30}}}
+    figures = {"waves": 100.0, "active_warps": warps}
+    evidence = evidence_of(*lines, "FADD R30, R8, R12", "EXIT", facts=facts, figures=figures)
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert ("would wait together" in candidate.sentence) == said

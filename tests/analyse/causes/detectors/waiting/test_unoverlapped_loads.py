@@ -262,3 +262,21 @@ def test_how_many_copies_are_under_way_is_not_known(load, said):
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert candidate.sentence.endswith(f"global memory{said}")
     assert ("loads_under_way" in candidate.evidence) == ("LDGSTS" not in load)
+
+
+@pytest.mark.parametrize(
+    ("warps", "load", "is_found"),
+    [
+        (5.4, "LDG.E.128 R{}, [R2.64]", True),  # four loads of 512 bytes for each: 43.2 KiB in an SM
+        (5.5, "LDG.E.128 R{}, [R2.64]", False),  # 44 KiB
+        (16.0, "LDG.E R{}, [R2.64]", True),
+        (5.5, "LDG.E.64 R{}, [R2.64]", True),
+    ],
+)
+def test_more_loads_would_only_queue_where_64_bytes_for_each_cycle_of_the_latency_are_under_way(
+    warps, load, is_found
+):
+    lines = [load.format(place) for place in (8, 12, 16, 20)]
+    facts = {4: {"waits": {"long_scoreboard": 30}}}
+    evidence = evidence_of(*lines, "FADD R30, R8, R12", facts=facts, figures={"active_warps": warps})
+    assert bool([*unoverlapped_loads.detect_unoverlapped_loads(evidence)]) == is_found
