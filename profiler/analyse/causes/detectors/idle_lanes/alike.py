@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.sites import (
     executed_parts,
     is_swap,
 )
+from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     reach,
@@ -138,8 +139,9 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
     """Returns whether a loop stores or adds to a sum, and neither the values of what is `acting` in it nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
-    same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
+    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum. Where each thread makes
+    something of its own of the sum, the block adds it up once: not in each turn of another loop, and where all blocks make the same sum, it
+    is better made before the kernel. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
     inside = evidence.inside(loop)
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))
@@ -161,9 +163,17 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
             return False
     function = inside[0].function
     made = depending_on(evidence, function, frozenset(sums), NOTHING) if sums else ()
-    if any(site.kind not in STORES for site in differing.intersection(made)):
+    if any(site.kind not in STORES for site in differing.intersection(made)) and (
+        _stands_in_another(evidence, loop, inside) or inside[0] in find_grid_independent(evidence)
+    ):
         return False
     return any(_goes_on(evidence, loop, site) for site in loads or stores)
+
+
+def _stands_in_another(evidence: Evidence, loop: Loop, inside: Sequence[Site]) -> bool:
+    return any(
+        inside[0].instruction in other for other in evidence.loops[inside[0].function] if other != loop
+    )
 
 
 def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) -> bool:

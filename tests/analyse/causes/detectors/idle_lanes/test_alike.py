@@ -121,13 +121,24 @@ def test_turns_that_only_add_to_a_sum_can_be_shared_out_and_added_up(adding):
         ({8: "FSETP.LT.AND P1, PT, R9, R8, PT"}, []),  # the sum may end the loop
         ({MULTIPLY: "IADD3 R9, R9, R8, RZ"}, []),  # perhaps a counter
         ({MULTIPLY: "FADD R9, R9, R0"}, []),  # each thread adds what is its own
-        ({}, ["FMUL R9, R9, R0"]),  # or makes its own of the sum
         ({LOAD: "NOP"}, []),  # nothing is loaded
     ],
 )
-def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_go_on_with_it(replaced, after):
+def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_add_to_it_what_is_their_own(
+    replaced, after
+):
     summing = {MULTIPLY: "FADD R9, R9, R8", STORE: "NOP"} | replaced
     assert parts_in(summing, after=[*after, "@!P2 STG.E [R4.64], R9"]) == [0.0] * (len(ELEMENT_BY_ELEMENT) + 1 + len(after))  # fmt: skip
+
+
+OF_ITS_OWN = ["FMUL R9, R9, R0", "STG.E [R4.64], R9"]
+OF_ALL_BLOCKS = {0: "MOV R1, R3"}
+
+
+@pytest.mark.parametrize(("replaced", "repeated"), [({}, 1 - 1 / 64), (OF_ALL_BLOCKS, 0.0)])
+def test_threads_add_up_together_what_each_goes_on_with_unless_it_can_be_made_before_the_kernel(replaced, repeated):  # fmt: skip
+    parts = parts_in({MULTIPLY: "FADD R9, R9, R8", STORE: "NOP"} | replaced, after=OF_ITS_OWN)
+    assert parts[LOAD] == pytest.approx(repeated)
 
 
 # Two turns of the source in one of the machine code: the register that holds the sum between turns holds a factor in them.
@@ -186,6 +197,12 @@ def test_the_turns_of_loops_in_each_other_can_be_shared_out_together():
 )
 def test_the_turns_around_a_loop_stay_where_they_need_all_threads_or_each_other(replaced):
     assert parts_of_rows(replaced) == [0.0, pytest.approx(1 - 1 / 8)]
+
+
+def test_a_sum_that_each_thread_goes_on_with_in_turns_of_another_loop_would_need_a_barrier_in_each():
+    thread = {2: THREAD}
+    assert parts_of_rows(thread) == parts_of_rows()
+    assert parts_of_rows(thread | {4: "FMUL R14, R9, R0"}) == [0.0, 0.0]
 
 
 CLEAR = {LOAD: "NOP", MULTIPLY: "NOP", STORE: "STS.U8 [R4], RZ"}
