@@ -39,8 +39,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="redundant-instructions",
         what="The same computation is made again with the same inputs.",
         detected=(
-            "Instructions whose inputs do not change in the loop that repeats them; what all threads, all rows of a block, or all blocks "
-            "of the grid or along a dimension of it compute alike; unfused multiply-adds; or unused random numbers."
+            "Instructions whose inputs do not change in the loop that repeats them; what all threads of a block or of the grid, all rows of "
+            "a block, or all blocks of the grid or along a dimension of it compute alike; unfused multiply-adds; or unused random numbers."
         ),
         example="sin(angle) of a constant angle for every element.",
         remedy="Compute it once, before the loop or on the host, and keep the result.",

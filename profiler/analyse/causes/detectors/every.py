@@ -21,6 +21,7 @@ from profiler.analyse.causes.detectors.idle_lanes import (
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
+    computed_by_threads,
     empty_turns,
     idioms,
     integer_overhead,
@@ -69,6 +70,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_instructions.detect_computed_by_blocks,
     redundant_instructions.detect_computed_by_all,
     redundant_instructions.detect_same_in_all_blocks,
+    computed_by_threads.detect_computed_by_threads,
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     empty_turns.detect_empty_turns,

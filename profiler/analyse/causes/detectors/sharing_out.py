@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import SCHEDULERS
+from profiler.analyse.causes.evidence.latency import LAUNCH, SCHEDULERS, Effect
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.lane_values import count_copies
 from profiler.catalog.metrics import LANES
@@ -70,3 +73,20 @@ def share_out(evidence: Evidence) -> str:
     warps = evidence.shape.blocks / together
     most = shared_of_block(evidence)
     return _SHARE if shared > most or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""
+
+
+def without_repeated_by_threads(evidence: Evidence, repeated: Mapping[Site, float]) -> Effect:
+    """Returns the effect of sharing out among the threads of a block what all of them do alike.
+
+    Loads may lie apart then, so that each lane needs a sector, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
+    """
+    effect = evidence.without(repeated)
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    apart = {site: 1 - 1 / warps for site in repeated if site.kind == "global load"}
+    stores = {site: part for site, part in repeated.items() if site.kind == "global store"}
+    kept = {
+        "l1": evidence.part_of_l1({**repeated, **apart}),
+        "l2": evidence.without(stores).resources["l2"],
+        LAUNCH: 0.0,
+    }
+    return Effect({**effect.resources, **kept}, effect.waits)

@@ -15,13 +15,23 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
-from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.causes.flow.same_in_turns import find_steady, has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import RegisterUse, opposite_of, predicates_in, uses_in
+from profiler.analyse.code.registers import (
+    RegisterUse,
+    is_predicate,
+    opposite_of,
+    predicates_in,
+    register_of,
+    uses_in,
+    written_registers,
+)
 
 _RESULTS = ("fp32", "fp64")
+# What adds to a counter or an address, with where its operands begin and end that it multiplies or shifts before.
+_ADDING = {"IADD": (0, 0), "IADD3": (0, 0), "VIADD": (0, 0), "MOV": (0, 0), "IMAD": (1, 3), "LEA": (1, 2)}
 _Positions = frozenset[int]
 _Guard = tuple[str, int]  # a predicate, and how often it was written before
 _NOTHING: _Positions = frozenset()
@@ -164,6 +174,31 @@ def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site
     """Returns what makes a stored value from that of the turn before."""
     makers = _within(evidence, loop, makers_of_value(evidence, store))
     return [one for one in makers if is_carried(evidence, one)]
+
+
+@kept_of_code
+def find_passed_on(evidence: Evidence, loop: Loop) -> frozenset[int]:
+    """Returns the offsets of what `find_carried` does, without counters and addresses: these add the same in each turn, so that any turn knows its own."""
+    body, sources, carried = loop.body, find_sources(evidence, loop), find_carried(evidence, loop)
+    steady = {site.instruction.offset for site in find_steady(evidence, loop).instructions}
+    found = set()
+    for one, read in zip(body, sources, strict=True):
+        if one.offset not in carried:
+            continue
+        before = [body[place] for place in read if body[place].offset in carried]
+        others = {body[place].offset for place in read}.difference(carried, steady)
+        if others or not _only_adds(one, before):
+            found.add(one.offset)
+    return frozenset(found)
+
+
+def _only_adds(one: Instruction, before: Iterable[Instruction]) -> bool:
+    """Returns whether an instruction does no more with what was made before than to add to it."""
+    if not (multiplied := _ADDING.get(one.name.removeprefix("U"))):
+        return False
+    factors = [name for name in one.operands if not is_predicate(name)][slice(*multiplied)]
+    written = set(chain.from_iterable(map(written_registers, before)))
+    return "0x1" in factors or written.isdisjoint(map(register_of, factors))
 
 
 @kept_of_code

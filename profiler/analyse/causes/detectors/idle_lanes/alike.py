@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.sharing_out import without_repeated_by_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import (
     ACCESSES,
     ARITHMETIC,
@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.sites import (
     executed_parts,
     is_swap,
 )
+from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     reach,
@@ -28,7 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.loop_carried import is_carried_by
+from profiler.analyse.causes.flow.loop_carried import find_passed_on, is_carried_by
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
@@ -41,7 +42,16 @@ _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
 _OWN_TURNS = (
-    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
+    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block."
+)
+_BEGIN = (
+    "let each thread begin with a value that it computes directly (such as a power), let one warp make all turns and share the results, or "
+    "prepare these before the kernel (such as a table of constants)."
+)
+_DIRECTLY = "compute each element directly (such as a power), or prepare all of them before the kernel."
+_BLOCK_OF_ELEMENTS = (
+    "Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn of a loop: "
+    "all threads of a program compute alike what has only one element."
 )
 
 
@@ -51,10 +61,13 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         return
     threads = evidence.shape.threads
     turns: dict[Site, float] = {}  # of all loops around an instruction that can be shared out
+    shared: list[Loop] = []
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
-        for site in _find_same_for_all(evidence, loop):
+        alike = _find_same_for_all(evidence, loop)
+        shared += [loop] if alike else []
+        for site in alike:
             turns[site] = turns.get(site, 1.0) * max(1.0, evidence.turns(evidence.inside(loop)[-1], loop))
-    same = {site: 1 - 1 / min(threads, shared) for site, shared in turns.items()}
+    same = {site: 1 - 1 / min(threads, count) for site, count in turns.items()}
     stored: dict[Site, float] = {}
     most = 1.0
     for inside in evidence.innermost_loops():
@@ -64,36 +77,51 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
             stored |= dict.fromkeys(inside, 1 - 1 / times)
     if any(same.values()):
         said = "All threads that come to a loop make every turn of it, with the same values."
-        yield _repeated(
-            evidence,
-            same,
-            "idle-lanes",
-            said,
-            f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
-        )
+        yield _repeated(evidence, same, "idle-lanes", said, shared)
     if stored:
         # No lane is idle there: each of them loads and stores.
         loads = any(site.kind == "global load" for site in stored)
         name = "redundant-global-loads" if loads else "redundant-shared-accesses"
         said = f"In one loop, a block stores {most:.2g} times as many bytes as its shared memory holds: its threads store what others of it store as well."
-        yield _repeated(evidence, stored, name, said, f"{_OWN_TURNS}.")
+        yield _repeated(evidence, stored, name, said, evidence.loops_around(stored))
 
 
 def _repeated(
-    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
+    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, loops: Iterable[Loop]
 ) -> Candidate:
+    advice, in_triton = _advise(evidence, loops)
     repeating = executed_parts(repeated)
     share = 100 * sum(repeating.values()) / evidence.executed
     return Candidate(
         name,
         f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
         advice,
-        _shared_out(evidence, repeated),
+        without_repeated_by_threads(evidence, repeated),
         repeating,
         {"repeated_instructions_pct": share},
-        in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
-        "of a loop: all threads of a program compute alike what has only one element.",
+        in_triton=in_triton,
     )
+
+
+def _advise(evidence: Evidence, loops: Iterable[Loop]) -> tuple[str, str]:
+    """Returns how to share the turns of these loops out, also in words of Triton."""
+    goes_on: list[bool] = []
+    sums: set[int] = set()
+    for loop in loops:
+        of_loop = {site.instruction.offset for site in _find_sums(evidence, loop)}
+        goes_on.append(not find_passed_on(evidence, loop) <= of_loop)
+        sums |= of_loop
+    steps = [] if all(goes_on) else [_OWN_TURNS]
+    in_triton = [_BLOCK_OF_ELEMENTS]
+    if any(goes_on):
+        when = "Each turn goes on with what the one before has made:"
+        if not all(goes_on):
+            when = "Where a turn goes on with what the one before has made,"
+        steps.append(f"{when} {_BEGIN}")
+        in_triton.append(f"{when} {_DIRECTLY}")
+    if sums:
+        steps.append("What is a sum of all turns is then added up over the threads.")
+    return " ".join(steps), " ".join(in_triton)
 
 
 def _find_same_for_all(evidence: Evidence, loop: Loop) -> Collection[Site]:
@@ -111,8 +139,9 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
     """Returns whether a loop stores or adds to a sum, and neither the values of what is `acting` in it nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
-    same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
+    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum. Where each thread makes
+    something of its own of the sum, the block adds it up once: not in each turn of another loop, and where all blocks make the same sum, it
+    is better made before the kernel. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
     inside = evidence.inside(loop)
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))
@@ -134,9 +163,17 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
             return False
     function = inside[0].function
     made = depending_on(evidence, function, frozenset(sums), NOTHING) if sums else ()
-    if any(site.kind not in STORES for site in differing.intersection(made)):
+    if any(site.kind not in STORES for site in differing.intersection(made)) and (
+        _stands_in_another(evidence, loop, inside) or inside[0] in find_grid_independent(evidence)
+    ):
         return False
     return any(_goes_on(evidence, loop, site) for site in loads or stores)
+
+
+def _stands_in_another(evidence: Evidence, loop: Loop, inside: Sequence[Site]) -> bool:
+    return any(
+        inside[0].instruction in other for other in evidence.loops[inside[0].function] if other != loop
+    )
 
 
 def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) -> bool:
@@ -214,20 +251,3 @@ def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
     stored = sum(site.bytes_of_lanes for site in places)
     of_warp = stored / last.executed * evidence.turns(last, loop) / shape.shared_bytes
     return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
-
-
-def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
-    """Returns the effect of sharing the turns out among the threads of a block.
-
-    Loads may lie apart then, so that each lane needs a sector, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
-    """
-    effect = evidence.without(repeated)
-    warps = evidence.shape.warps_of_block if evidence.shape else 1
-    apart = {site: 1 - 1 / warps for site in repeated if site.kind == "global load"}
-    stores = {site: part for site, part in repeated.items() if site.kind == "global store"}
-    kept = {
-        "l1": evidence.part_of_l1(repeated | apart),
-        "l2": evidence.without(stores).resources["l2"],
-        LAUNCH: 0.0,
-    }
-    return Effect({**effect.resources, **kept}, effect.waits)

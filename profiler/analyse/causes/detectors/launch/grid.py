@@ -37,7 +37,8 @@ _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, whi
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
 _MORE_BLOCKS_FOR_TURNS = (
     "Split the work into more blocks: smaller tiles, a dimension of the grid for a loop whose turns do not need each other, or several threads or "
-    "blocks that add up their parts of one result. Where each turn needs the one before, only another algorithm has work for more blocks."
+    "blocks that add up their parts of one result. Where each turn needs the one before, a block can begin in the middle only with a value that it "
+    "computes directly (such as a power), or by another algorithm (such as a scan)."
 )
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"

@@ -121,13 +121,24 @@ def test_turns_that_only_add_to_a_sum_can_be_shared_out_and_added_up(adding):
         ({8: "FSETP.LT.AND P1, PT, R9, R8, PT"}, []),  # the sum may end the loop
         ({MULTIPLY: "IADD3 R9, R9, R8, RZ"}, []),  # perhaps a counter
         ({MULTIPLY: "FADD R9, R9, R0"}, []),  # each thread adds what is its own
-        ({}, ["FMUL R9, R9, R0"]),  # or makes its own of the sum
         ({LOAD: "NOP"}, []),  # nothing is loaded
     ],
 )
-def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_go_on_with_it(replaced, after):
+def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_add_to_it_what_is_their_own(
+    replaced, after
+):
     summing = {MULTIPLY: "FADD R9, R9, R8", STORE: "NOP"} | replaced
     assert parts_in(summing, after=[*after, "@!P2 STG.E [R4.64], R9"]) == [0.0] * (len(ELEMENT_BY_ELEMENT) + 1 + len(after))  # fmt: skip
+
+
+OF_ITS_OWN = ["FMUL R9, R9, R0", "STG.E [R4.64], R9"]
+OF_ALL_BLOCKS = {0: "MOV R1, R3"}
+
+
+@pytest.mark.parametrize(("replaced", "repeated"), [({}, 1 - 1 / 64), (OF_ALL_BLOCKS, 0.0)])
+def test_threads_add_up_together_what_each_goes_on_with_unless_it_can_be_made_before_the_kernel(replaced, repeated):  # fmt: skip
+    parts = parts_in({MULTIPLY: "FADD R9, R9, R8", STORE: "NOP"} | replaced, after=OF_ITS_OWN)
+    assert parts[LOAD] == pytest.approx(repeated)
 
 
 # Two turns of the source in one of the machine code: the register that holds the sum between turns holds a factor in them.
@@ -188,6 +199,12 @@ def test_the_turns_around_a_loop_stay_where_they_need_all_threads_or_each_other(
     assert parts_of_rows(replaced) == [0.0, pytest.approx(1 - 1 / 8)]
 
 
+def test_a_sum_that_each_thread_goes_on_with_in_turns_of_another_loop_would_need_a_barrier_in_each():
+    thread = {2: THREAD}
+    assert parts_of_rows(thread) == parts_of_rows()
+    assert parts_of_rows(thread | {4: "FMUL R14, R9, R0"}) == [0.0, 0.0]
+
+
 CLEAR = {LOAD: "NOP", MULTIPLY: "NOP", STORE: "STS.U8 [R4], RZ"}
 
 
@@ -207,6 +224,72 @@ def test_what_all_threads_clear_each_could_clear_a_part_of(store):
 )
 def test_what_threads_store_of_their_own_none_clears_for_others(replaced):
     assert parts_in(CLEAR | replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+ADVICE = "begin at the thread's index"
+GOES_ON = "Each turn goes on with what the one before has made"
+
+
+def advice_on(**changed):
+    """Returns the advice on a table that all threads of a block make, if some lines of a turn are others."""
+    turn = {
+        "first": "NOP", "store": "STS.U8 [R4], R9", "go_on": "IADD3 R4, R4, 0x1, RZ", "last": "NOP",
+    } | changed  # fmt: skip
+    lines = [*turn.values(), "ISETP.LT.AND P1, PT, R4, R3, PT", "@P1 BRA 0x20"]
+    (candidate,) = detect_repeated_by_threads(
+        evidence_of(
+            "MOV R4, R6", "MOV R9, R7", *executing(6400, *lines), "STG.E [R12.64], R14", "EXIT", block=128
+        )
+    )
+    assert "sum of all turns" not in candidate.advice
+    return [text in candidate.advice for text in (ADVICE, GOES_ON)] + [GOES_ON in candidate.in_triton]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"first": "SHF.L.U32 R9, R4, 0x1, RZ"},  # made of the number of the turn
+        {"first": "IADD3 R9, R9, R2, RZ"},
+        {"first": "IMAD.IADD R9, R9, 0x1, R2"},
+        {"first": "IMAD.WIDE.U32 R8, R2, R3, R8"},
+        {"first": "LEA R9, R2, R9, 0x2"},
+        {"first": "UIADD3 UR4, UR4, 0x1, URZ"},
+        {"first": "MOV R10, R9", "last": "VIADD R9, R10, 0x1"},
+        {"first": "LDC R2, c[0x0][0x210]", "last": "IADD3 R9, R9, R2, RZ"},  # the same in each turn
+        {"first": "LDC R2, c[0x0][0x210]", "last": "IMAD R9, R2, 0x3, R9"},
+    ],
+)
+def test_a_turn_that_only_counts_can_be_any_threads(changed):
+    assert advice_on(**changed) == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"first": "IMAD R9, R9, R2, RZ"},  # a power
+        {"first": "IMAD.WIDE.U32 R8, R9, R2, R6"},
+        {"first": "LEA R9, R9, R2, 0x1"},
+        {"first": "LEA R9, P2, R9, R2, 0x2"},
+        {"first": "IMAD R9, R9, R2, 0x1"},
+        {"first": "SHF.L.U32 R9, R9, 0x1, RZ", "last": "@P2 LOP3.LUT R9, R9, 0x11d, RZ, 0x3c, !PT"},
+        {"first": "LDG.E R2, [R4.64]", "last": "IADD3 R9, R9, R2, RZ"},  # a running sum
+        {"first": "ISETP.GT.AND P2, PT, R4, R2, PT", "last": "@P2 IADD3 R9, R9, 0x1, RZ"},  # or number
+    ],
+)
+def test_a_turn_that_goes_on_with_a_value_needs_one_to_begin_with(changed):
+    assert advice_on(**changed) == [False, True, True]
+
+
+def test_the_advice_tells_turns_that_go_on_from_others_where_a_kernel_has_both():
+    turn = ("STS.U8 [R4], R9", "IADD3 R4, R4, 0x1, RZ", "ISETP.LT.AND P1, PT, R4, R3, PT")
+    power = executing(6400, "IMAD R9, R9, R2, RZ", *turn, "@P1 BRA 0x20")
+    clearing = executing(6400, *turn, "@P1 BRA 0x80")
+    (candidate,) = detect_repeated_by_threads(
+        evidence_of("MOV R4, R6", "MOV R9, R7", *power, "MOV R4, R6", *clearing, "EXIT", block=128)
+    )
+    assert ADVICE in candidate.advice
+    assert "Where a turn goes on with what the one before has made" in candidate.advice
 
 
 def test_one_thread_that_makes_all_turns_repeats_none():
@@ -255,6 +338,11 @@ def test_what_threads_copy_once_more_is_named_by_where_it_comes_from(load, name)
     assert [one.name for one in detect_repeated_by_threads(evidence)] == [name]
 
 
+def test_what_each_thread_makes_from_turn_to_turn_and_stores_for_all_needs_a_value_to_begin_with():
+    (candidate,) = detect_repeated_by_threads(copying("IMAD R8, R8, R3, RZ", *COPY[1:], turns=64))
+    assert "Each turn goes on with what the one before has made" in candidate.advice
+
+
 def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
     adding = ("FADD R9, R9, R8", "IADD3 R10, R10, 0x4, RZ", "ISETP.LT.AND P2, PT, R10, R3, PT", "@P2 BRA 0x80")  # fmt: skip
     turns = executing(6400, "LDG.E R8, [R10.64]", *adding)
@@ -266,8 +354,10 @@ def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
     evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=4096)
     same, stored = detect_repeated_by_threads(evidence)
     assert "same values" in same.sentence
+    assert "begin at the thread's index" in same.advice
     assert "sum" in same.advice
     assert "as its shared memory holds" in stored.sentence
+    assert "begin at the thread's index" in stored.advice
     assert "sum" not in stored.advice
     assert {site.position for site in same.weights} == {8, 9, 10, 11, 12}
     assert {site.position for site in stored.weights} == {2, 3, 4, 5, 6}

@@ -165,7 +165,7 @@ def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, i
     assert (
         "a dimension of the grid for a loop whose turns do not need each other" in candidate.advice
     ) is is_said
-    assert ("only another algorithm has work for more blocks" in candidate.advice) is is_said
+    assert ("Where each turn needs the one before" in candidate.advice) is is_said
     assert "add up their parts of one result" in candidate.advice
 
 
