@@ -7,8 +7,7 @@
     prof.compare(a, b)                    # shows itself in a notebook; .text(), .speedup, .to_pandas()
 
     prof.read("mine.ncu-rep").top()       # every kernel, by its share of the time
-    runs = prof.open_runs("runs")
-    prof.compare(runs["gemm-5"], runs["gemm-6"])
+    runs = prof.open_runs("runs")         # then prof.compare(runs["gemm-5"], runs["gemm-6"])
 
 Each function gives the answer of the command with its name; `help(prof.measure)` has the options of `measure`. `runs` is a
 folder, a URL, or what `open_runs` returned. Importing this package imports nothing else of it.
