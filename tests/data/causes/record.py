@@ -32,6 +32,8 @@ PROGRAMS = [
     "one_place",
     "in_place",
     "taken_back",
+    "by_threads",
+    "keyed_hashes",
     "ordered_atomics",
     "by_all",
     "groups",
