@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.arithmetic.divisions import (
@@ -16,11 +15,11 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing_64_bits,
 )
 from profiler.analyse.causes.flow.arithmetic.indexed_registers import find_indexed_registers
+from profiler.analyse.causes.flow.arithmetic.mixing import find_mixing
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
-    makers_since_access,
     reach,
     sources_of,
 )
@@ -94,7 +93,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses of these kinds to memory need."""
     accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    wanted -= _find_hashing(evidence)
+    wanted -= find_mixing(evidence)
     # In the order of the code: sets are in none.
     finding = [site for site in evidence.sites if site in wanted]
     count = sum(site.executed for site in finding)
@@ -109,7 +108,6 @@ _CONSTANT_TURNS = (
     "unrolls them. Then each element is a register, and nothing looks for it."
 )
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
-_ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
@@ -161,22 +159,6 @@ def _is_in_turns(evidence: Evidence, site: Site) -> bool:
     calls = find_calls(evidence).get(site, {site: 1.0})
     loops = ((call, evidence.innermost_loop(call)) for call in calls)
     return any(loop and evidence.turns(call, loop) > 1 for call, loop in loops)
-
-
-@kept
-def _find_hashing(evidence: Evidence) -> Set[Site]:
-    """Returns what rotates the bits of words, and what makes these words: a hash, whose digits look up a table at its end, is no address.
-
-    No index is computed by a rotation, which keeps the order of no elements.
-    """
-    rotating = [
-        site
-        for site in evidence.of("integer")
-        if site.instruction.name in _ROTATING
-        and len(operands := site.instruction.operands) > 3
-        and operands[1] == operands[3]
-    ]
-    return makers_since_access(evidence, rotating)
 
 
 def _tests(evidence: Evidence) -> list[Site]:
