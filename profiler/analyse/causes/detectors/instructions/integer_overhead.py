@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
@@ -14,12 +14,14 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing,
     find_dividing_64_bits,
 )
-from profiler.analyse.causes.flow.arithmetic.indexed_registers import find_indexed_registers
+from profiler.analyse.causes.flow.arithmetic.indexed_registers import COMPARISONS, find_indexed_registers
 from profiler.analyse.causes.flow.arithmetic.mixing import find_mixing
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     choosers_of,
     find_address_work,
+    makers_since_access,
     reach,
     sources_of,
 )
@@ -46,7 +48,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         figures["instructions_per_access"] = evidence.executed / accesses
         each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
     what, advice = (
-        (_CHOOSE_REGISTERS, _CONSTANT_TURNS)
+        (_CHOOSE_REGISTERS, _advise_on_indices(evidence, indexed))
         if _are_most(spared, indexed & spared.keys())
         else _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
@@ -61,6 +63,16 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         figures,
         in_triton=_say_in_triton(evidence, spared, dividing),
     )
+
+
+def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
+    """Returns how the compiler learns the indices of an array: a table of them in constant memory is unknown to it in unrolled loops as well."""
+    comparing = [site for site in indexed if site.instruction.name in COMPARISONS]
+    is_in_table = any(
+        one.instruction.name in _LOADS_OF_CONSTANTS and address_registers(one.instruction)
+        for one in makers_since_access(evidence, comparing)
+    )
+    return f"{_CONSTANT_TURNS} {_CONSTANT_TABLE}" if is_in_table else _CONSTANT_TURNS
 
 
 def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str]:
@@ -107,6 +119,8 @@ _CONSTANT_TURNS = (
     "Let the compiler know each index of a small array: give the loops a number of turns that it knows (a template parameter, or a constant), so that it "
     "unrolls them. Then each element is a register, and nothing looks for it."
 )
+_CONSTANT_TABLE = "Here, a table in constant memory says the index, and the host may change it: write its numbers into the code, as constants."
+_LOADS_OF_CONSTANTS = ("LDC", "ULDC")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (

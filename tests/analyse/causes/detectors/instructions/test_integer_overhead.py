@@ -219,6 +219,29 @@ def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(
     assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said
 
 
+@pytest.mark.parametrize(
+    ("index", "is_in_table"),
+    [
+        ("LDC R9, c[0x3][R8+0x90]", True),
+        ("ULDC.64 UR9, c[0x3][UR8]", True),
+        ("LDC R9, c[0x0][0x210]", False),  # a parameter
+        ("LDG.E R9, [R2.64]", False),
+        ("IADD3 R9, R9, 0x4, RZ", False),
+    ],
+)
+def test_indices_in_a_table_become_known_where_the_table_is_a_constant(index, is_in_table):
+    """The elements themselves may be looked up in constant memory."""
+    register = index.split()[1].strip(",")
+    chosen = [
+        one
+        for number, place in enumerate(("RZ", "0x4", "0x8"))
+        for one in (f"ISETP.EQ.AND P{number}, PT, {register}, {place}, PT", f"@P{number} MOV R1{number}, R20")
+    ]
+    evidence = evidence_of("LDC R20, c[0x3][R7]", index, *chosen, LOAD)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert ("write its numbers into the code" in candidate.advice) == is_in_table
+
+
 def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
     lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
     assert list(integer_overhead.detect_integer_overhead(evidence_of(LOAD, *lines))) == []
