@@ -22,7 +22,10 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="integer-overhead",
         what="Many instructions compute addresses, quotients and remainders instead of results.",
-        detected="Share of executed integer instructions beyond what the memory accesses need, and the sequences of a division.",
+        detected=(
+            "Share of executed integer instructions beyond what the memory accesses need, without those that mix bits, as a hash does; the "
+            "sequences of a division; and the choice of a register by an index."
+        ),
         example="i / width and i % width in the inner loop, with a width that the compiler does not know.",
         remedy="Divide once outside of the loop, use constants or powers of two, count up instead of recomputing.",
         leaves=("dram", "tensor", "fp64"),

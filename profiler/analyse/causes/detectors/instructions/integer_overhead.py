@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Set
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.arithmetic.divisions import (
@@ -15,9 +14,11 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing,
     find_dividing_64_bits,
 )
-from profiler.analyse.causes.flow.arithmetic.indexed_registers import find_indexed_registers
+from profiler.analyse.causes.flow.arithmetic.indexed_registers import COMPARISONS, find_indexed_registers
+from profiler.analyse.causes.flow.arithmetic.mixing import find_mixing
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     choosers_of,
     find_address_work,
     makers_since_access,
@@ -47,7 +48,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         figures["instructions_per_access"] = evidence.executed / accesses
         each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
     what, advice = (
-        (_CHOOSE_REGISTERS, _CONSTANT_TURNS)
+        (_CHOOSE_REGISTERS, _advise_on_indices(evidence, indexed))
         if _are_most(spared, indexed & spared.keys())
         else _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
@@ -62,6 +63,16 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         figures,
         in_triton=_say_in_triton(evidence, spared, dividing),
     )
+
+
+def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
+    """Returns how the compiler learns the indices of an array: a table of them in constant memory is unknown to it in unrolled loops as well."""
+    comparing = [site for site in indexed if site.instruction.name in COMPARISONS]
+    is_in_table = any(
+        one.instruction.name in _LOADS_OF_CONSTANTS and address_registers(one.instruction)
+        for one in makers_since_access(evidence, comparing)
+    )
+    return f"{_CONSTANT_TURNS} {_CONSTANT_TABLE}" if is_in_table else _CONSTANT_TURNS
 
 
 def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str]:
@@ -94,7 +105,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses of these kinds to memory need."""
     accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
-    wanted -= _find_hashing(evidence)
+    wanted -= find_mixing(evidence)
     # In the order of the code: sets are in none.
     finding = [site for site in evidence.sites if site in wanted]
     count = sum(site.executed for site in finding)
@@ -108,8 +119,9 @@ _CONSTANT_TURNS = (
     "Let the compiler know each index of a small array: give the loops a number of turns that it knows (a template parameter, or a constant), so that it "
     "unrolls them. Then each element is a register, and nothing looks for it."
 )
+_CONSTANT_TABLE = "Here, a table in constant memory says the index, and the host may change it: write its numbers into the code, as constants."
+_LOADS_OF_CONSTANTS = ("LDC", "ULDC")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
-_ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
@@ -161,22 +173,6 @@ def _is_in_turns(evidence: Evidence, site: Site) -> bool:
     calls = find_calls(evidence).get(site, {site: 1.0})
     loops = ((call, evidence.innermost_loop(call)) for call in calls)
     return any(loop and evidence.turns(call, loop) > 1 for call, loop in loops)
-
-
-@kept
-def _find_hashing(evidence: Evidence) -> Set[Site]:
-    """Returns what rotates the bits of words, and what makes these words: a hash, whose digits look up a table at its end, is no address.
-
-    No index is computed by a rotation, which keeps the order of no elements.
-    """
-    rotating = [
-        site
-        for site in evidence.of("integer")
-        if site.instruction.name in _ROTATING
-        and len(operands := site.instruction.operands) > 3
-        and operands[1] == operands[3]
-    ]
-    return makers_since_access(evidence, rotating)
 
 
 def _tests(evidence: Evidence) -> list[Site]:

@@ -44,7 +44,7 @@ _IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
 _BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
 _SHARED_OUT = "All threads of a block compute them alike: let each compute a part of them, and pass the results on through shared memory. Or "
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
-_GOING_WITH_A_LOOP = ("integer", "control", "global load")
+_GOING_WITH_A_LOOP = ("integer", "other", "control", "global load")
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:

@@ -8,11 +8,13 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.registers import predicates_in, register_of
+from profiler.analyse.code.registers import REGISTER, predicates_in
 
 _ELEMENT = 4  # bytes: the index is compared with the places at which elements would lie in memory
 _FEWEST = 3  # elements: of two, a condition chooses as well
-_MOVES = ("MOV", "IMAD.MOV", "SEL")
+COMPARISONS = ("ISETP", "UISETP")
+_CHOICES = ("SEL", "USEL")
+_MOVES = ("MOV", "UMOV", *_CHOICES)
 
 
 @kept
@@ -37,15 +39,21 @@ def find_indexed_registers(evidence: Evidence) -> Set[Site]:
 
 
 def _index_of(comparison: Site) -> str:
-    return register_of(comparison.instruction.operands[2]) or ""
+    found = REGISTER.search(comparison.instruction.operands[2])
+    return found.group() if found else ""
 
 
 def _place_of(site: Site) -> int | None:
     """Returns the place with which an instruction compares an index for equality; None for any other instruction."""
     operands = site.instruction.operands
-    if not site.opcode.startswith("ISETP.EQ") or len(operands) < 4 or not _index_of(site):
+    if (
+        site.instruction.name not in COMPARISONS
+        or ".EQ" not in site.opcode
+        or len(operands) < 4
+        or not _index_of(site)
+    ):
         return None
-    if operands[3] == "RZ":
+    if operands[3] in ("RZ", "URZ"):
         return 0
     return int(operands[3], 16) if operands[3].removeprefix("-").startswith("0x") else None
 
@@ -62,7 +70,7 @@ def _choosing_by(sites: Sequence[Site], comparing: Set[Site]) -> set[Site]:
     joining, moving = set(comparing), set[Site]()
     for site in sites:
         written = site.use.predicates_written
-        if site.opcode.startswith(_MOVES) and not holding.isdisjoint(_predicates_of(site)):
+        if _is_move(site) and not holding.isdisjoint(_predicates_of(site)):
             moving.add(site)
         elif site in comparing or (site.instruction.name == "PLOP3" and not holding.isdisjoint(site.taken)):
             joining.add(site)
@@ -74,4 +82,13 @@ def _choosing_by(sites: Sequence[Site], comparing: Set[Site]) -> set[Site]:
 
 def _predicates_of(move: Site) -> Set[str]:
     """Returns the predicates that decide whether a value is moved."""
-    return move.taken if move.instruction.name == "SEL" else predicates_in(move.instruction.predicate or "")
+    return (
+        move.taken if move.instruction.name in _CHOICES else predicates_in(move.instruction.predicate or "")
+    )
+
+
+def _is_move(site: Site) -> bool:
+    """Returns whether a value is moved, also as `IMAD.MOV.U32 R5, RZ, RZ, R20`, and from a uniform register as `IMAD.U32 R5, RZ, RZ, UR7`."""
+    one = site.instruction
+    is_moved = one.name == "IMAD" and one.operands[1:3] == ("RZ", "RZ")
+    return is_moved or one.name in _MOVES or one.moves_a_constant

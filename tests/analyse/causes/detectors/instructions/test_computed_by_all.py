@@ -38,10 +38,19 @@ def test_what_is_a_threads_own_or_needed_once_is_not_repeated(changed):
 
 def test_a_loop_whose_turns_are_the_same_for_all_threads_has_one_result():
     before = [("IADD3 R2, RZ, RZ, RZ", 800.0)]
-    turn = [("LDG.E R4, [R2.64]", 6400.0), ("FADD R5, R5, R4", 6400.0), ("IADD3 R2, R2, 0x4, RZ", 6400.0)]
+    chosen = ("@P1 MOV R4, R7", "@!P1 MOV R4, R8")
+    texts = ("LDG.E R4, [R2.64]", *chosen, "FADD R5, R5, R4", "IADD3 R2, R2, 0x4, RZ")
+    turn = executing(6400.0, *texts)
     behind = [("S2R R0, SR_TID.X", 800.0), ("IADD3 R9, R0, R5, RZ", 800.0), ("EXIT", 800.0)]
     (one,) = detect_computed_by_all(evidence_of(*before, *turn, ("@P0 BRA 0x10", 6400.0), *behind))
-    assert sorted(site.instruction.name for site in one.weights) == ["BRA", "FADD", "IADD3", "LDG"]
+    assert sorted(site.instruction.name for site in one.weights) == [
+        "BRA",
+        "FADD",
+        "IADD3",
+        "LDG",
+        "MOV",
+        "MOV",
+    ]
     assert one.effect.resources["fma"] == pytest.approx(1 - 1 / 8)  # of a sum in eight turns, one addition
 
 

@@ -198,24 +198,13 @@ def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bound
 
 @pytest.mark.parametrize(
     ("step", "is_address"),
-    [
-        ("SHF.L.W.U32.HI R6, R6, 0x7, R6", False),
-        ("LEA.HI R6, R6, R7, R6, 0xc", False),  # a rotation and a sum
-        ("SHF.L.W.U32.HI R6, R6, 0x7, R8", True),  # of two words, as for a shift by 64 bits
-        ("LEA.HI R6, R6, R7, RZ, 0x1", True),  # as before the half of a signed number
-    ],
+    [("SHF.L.W.U32.HI R6, R6, 0x7, R6", False), ("SHF.L.W.U32.HI R6, R6, 0x7, R8", True)],
 )
-def test_what_rotates_bits_is_no_address_although_its_digits_look_up_a_table(step, is_address):
+def test_what_mixes_bits_is_no_address_although_its_digits_look_up_a_table(step, is_address):
     rounds = [step, "IADD3 R6, R6, 0x1, RZ"] * 4
     evidence = evidence_of("MOV R6, R3", *rounds, "SHF.R.U32.HI R9, RZ, 0x1c, R6", "LDG.E R4, [R9]")
     found = list(integer_overhead.find_spare_addresses(evidence))
     assert found == evidence.of("integer")[0 if is_address else 7 :]
-
-
-def test_the_address_of_a_word_that_is_rotated_is_an_address():
-    addresses = ["IMAD R2, R2, 0x3, R5"] * 4
-    evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
-    assert list(integer_overhead.find_spare_addresses(evidence)) == evidence.of("integer")[:4]
 
 
 @pytest.mark.parametrize(("places", "said"), [(("RZ", "0x4", "0x8"), True), (("RZ", "0x1", "0x2"), False)])
@@ -228,6 +217,29 @@ def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of("LDG.E R20, [R2.64]", *lines))
     assert ("unrolls them" in candidate.advice) == said
     assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said
+
+
+@pytest.mark.parametrize(
+    ("index", "is_in_table"),
+    [
+        ("LDC R9, c[0x3][R8+0x90]", True),
+        ("ULDC.64 UR9, c[0x3][UR8]", True),
+        ("LDC R9, c[0x0][0x210]", False),  # a parameter
+        ("LDG.E R9, [R2.64]", False),
+        ("IADD3 R9, R9, 0x4, RZ", False),
+    ],
+)
+def test_indices_in_a_table_become_known_where_the_table_is_a_constant(index, is_in_table):
+    """The elements themselves may be looked up in constant memory."""
+    register = index.split()[1].strip(",")
+    chosen = [
+        one
+        for number, place in enumerate(("RZ", "0x4", "0x8"))
+        for one in (f"ISETP.EQ.AND P{number}, PT, {register}, {place}, PT", f"@P{number} MOV R1{number}, R20")
+    ]
+    evidence = evidence_of("LDC R20, c[0x3][R7]", index, *chosen, LOAD)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert ("write its numbers into the code" in candidate.advice) == is_in_table
 
 
 def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():

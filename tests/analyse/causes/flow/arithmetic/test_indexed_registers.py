@@ -31,9 +31,23 @@ def test_each_element_is_compared_and_moved():
     assert found_in(*array()) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("move", ["@P{0} MOV R20, R{1}", "SEL R20, R20, R{1}, P{0}"])
+@pytest.mark.parametrize(
+    "move",
+    [
+        "@P{0} MOV R20, R{1}",
+        "SEL R20, R20, R{1}, P{0}",
+        "@P{0} IMAD.U32 R20, RZ, RZ, UR{1}",  # an element that all threads have alike
+        "@P{0} HFMA2.MMA R20, -RZ, RZ, 0, 0",  # a constant one
+    ],
+)
 def test_an_element_is_read_as_it_is_written(move):
     assert len(found_in(*array(move=move))) == 6
+
+
+def test_a_warp_looks_for_what_all_its_threads_have_alike_once():
+    lines = array(index=("USHF.L.U32 UR9, UR8, 0x2, URZ",) * 3, move="@UP{0} UMOV UR20, UR{1}")
+    uniform = [line.replace("ISETP", "UISETP").replace(" P", " UP").replace(" R", " UR") for line in lines]
+    assert found_in(*[line.replace(" RZ", " URZ") for line in uniform]) == [1, 2, 3, 4, 5, 6]
 
 
 def test_predicates_are_joined_before_they_choose():
@@ -49,6 +63,7 @@ def test_predicates_are_joined_before_they_choose():
         array(places=("RZ", "0x1", "0x2")),  # numbers, and no places of elements
         array(index=(INDEX, "IADD3 R9, R7, R6, RZ", "LDG.E R9, [R2.64]")),  # three values in one register
         array(move="@P{0} IADD3 R{1}, R20, 0x1, RZ"),  # more than a move
+        array(move="@P{0} IMAD.U32 R{1}, RZ, 0x4, UR7"),
         array(places=PLACES[:2]),
     ],
 )
