@@ -7,6 +7,7 @@ from collections.abc import Iterable, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
+from profiler.analyse.causes.flow.addresses.threads import constant_in
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
@@ -23,6 +24,7 @@ from profiler.catalog.metrics import SECTOR_BYTES
 
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = 32
+_SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 _ADDED_BY_SIGN = ("LOP3", "SEL")
 
 
@@ -120,11 +122,14 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     """Returns the bytes from one structure to the next where an access takes a member: more than the member has, and a constant.
 
     The length of a row is a parameter in most programs, and the elements of a row are counted by the bytes of one. Where it is a constant, the
-    columns of such rows are like members, unless the turns of a loop take the elements of a row one after the other.
+    columns of such rows are like members, unless the turns of a loop take the elements of a row one after the other. What is multiplied once more
+    is an index still, and no address.
     """
+    work = find_address_work_of(evidence, [access])
+    indices = {maker for one in work for maker in sources_of(evidence, one, _factors_of(one))}
     widths = {
-        scaled[1]
-        for one in find_address_work_of(evidence, [access])
+        scaled[1] * _multiple_in(evidence, one, scaled[0])
+        for one in work - indices
         if _makes_address(one) and (scaled := scaled_index(one))
     }
     size = min(widths, default=0)
@@ -133,6 +138,24 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     loop = evidence.innermost_loop(access)
     step = step_in_loop(evidence, loop, access) if loop else None
     return None if step and abs(step) < size else size
+
+
+def _factors_of(site: Site) -> set[str]:
+    """Returns the registers that an instruction multiplies, or shifts as a product does."""
+    if site.instruction.name == "IMAD" and not site.opcode.startswith(_SUMS_BY_PRODUCT):
+        return set(REGISTER.findall(", ".join(site.instruction.operands[1:3])))
+    scaled = scaled_index(site) if site.instruction.name == "LEA" else None
+    return scaled[0] if scaled else set()
+
+
+def _multiple_in(evidence: Evidence, site: Site, index: Set[str]) -> int:
+    """Returns by which constant an index was multiplied before, if what was added to it is a constant, too: 27 in `27 * node + 3`; else 1."""
+    makers = sources_of(evidence, site, index)
+    if len(makers) != 1 or makers[0].instruction.name != "IMAD":
+        return 1
+    *factors, added = (constant_in(evidence, makers[0], one) for one in makers[0].instruction.operands[-3:])
+    known = [one for one in factors if one]
+    return abs(known[0]) if len(known) == 1 and added is not None else 1
 
 
 def _makes_address(site: Site) -> bool:

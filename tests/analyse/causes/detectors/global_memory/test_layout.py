@@ -329,6 +329,12 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
         ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
         (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # 27 elements a node, and the first of each; the length of a row is a parameter; an element of a row of 27.
+        (("MOV R9, 0x1b", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "(here one begins every 108 bytes)"),
+        (("LDC R9, c[0x0][0x218]", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
+        (("MOV R9, 0x1b", "IMAD R5, R5, R9, R7", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
+        # Two rows of a thread, each as long as a parameter says: every 8 bytes begins nothing.
+        (("LEA R5, P0, R5, R7, 0x3", "IMAD.WIDE R2, R5, R9, R8", LOAD), {2: APART}, "exchange the roles"),
         # No other lane could take a turn that starts from what the one before made.
         ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
     ],
