@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS
 from profiler.analyse.causes.detectors.copied_loads import AT_ONCE
-from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.apart import find_side_by_side, lies_apart, unused_of
 from profiler.analyse.causes.flow.addresses.indexed import find_structure
+from profiler.analyse.causes.flow.addresses.strides import find_in_runs
 from profiler.analyse.causes.flow.addresses.threads import (
     bytes_between_lanes,
     bytes_between_rows,
     offsets_of_threads,
 )
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_address_work_of, makers_of_value, makers_since_access
+from profiler.analyse.causes.flow.dataflow import (
+    find_address_work_of,
+    find_pointers,
+    makers_of_value,
+    makers_since_access,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
+_WIDEST = WIDEST_BITS // 8
+_INTERLEAVE, _INTERLEAVE_PIECES = (
+    f"keep {what} k of all threads side by side" for what in ("element", "piece")
+)
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
 _BRING_INTO_ORDER = (
@@ -54,9 +65,14 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
         site for site in sites if site in side_by_side
     ) > unused_of(sites):
         others = f"let neighbouring threads {advice}"
-        if at_once:
-            return f"Access the neighbouring elements of a thread {at_once}, or {others}."
-        return f"{others.capitalize()}: change the layout, or pass a tile through shared memory."
+        if not at_once:
+            return f"{others.capitalize()}: {_INTERLEAVE} (members of a structure in arrays of their own), or pass a tile through shared memory."
+        if _leave_gaps(evidence, sites):
+            return (
+                f"Access the neighbouring elements of a thread {at_once}, and bring those of neighbouring threads together: give each thread a smaller "
+                f"piece, or {_INTERLEAVE_PIECES}."
+            )
+        return f"Access the neighbouring elements of a thread {at_once}, or {others}."
     walks = any(evidence.innermost_loop(site) for site in sites)
     costliest = max(sites, key=lambda site: site.excess_sectors)
     size = find_structure(evidence, costliest)
@@ -78,11 +94,30 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
         )
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
-    follows = walks and follows_itself(evidence)
+    follows = walks and (follows_itself(evidence) or _may_follow_in_memory(evidence, sites))
     roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
-    return (
-        f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
+    in_runs = unused_of(site for site in sites if site in find_in_runs(evidence))
+    layout = _INTERLEAVE if 2 * in_runs > unused_of(sites) else "change the layout"
+    return f"Let neighbouring threads {advice}: {roles}{layout}, or pass a tile through shared memory."
+
+
+def _may_follow_in_memory(evidence: Evidence, sites: Iterable[Site]) -> bool:
+    """Returns whether a loop around these loads elements of an array of which it stores others, so that a turn may start from what another one has stored."""
+    return any(
+        array in stored and not loaded.issubset(stored[array])
+        for loop in evidence.loops_around(sites)
+        for stored in [_addresses(evidence, loop, "global store")]
+        for array, loaded in _addresses(evidence, loop, "global load").items()
     )
+
+
+def _addresses(evidence: Evidence, loop: Loop, kind: Kind) -> dict[str, set[str]]:
+    """Returns the addresses by which a loop accesses each array that is a parameter, as the code has them."""
+    found: dict[str, set[str]] = {}
+    for site in evidence.inside(loop):
+        for array in find_pointers(evidence, site) if site.kind == kind else ():
+            found.setdefault(array, set()).add(address_of(site))
+    return found
 
 
 def _lies_between_rows(evidence: Evidence, site: Site) -> bool:
@@ -117,10 +152,9 @@ def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
 
     A vector has to begin at a multiple of its bytes, and arrays begin at one of 256. Parts of 84 bytes begin at multiples of 4.
     """
-    widest = WIDEST_BITS // 8
-    apart = {bytes_between_lanes(evidence, [site]) or find_structure(evidence, site) for site in sites}
+    apart = _sizes_of_parts(evidence, sites)
     known = [one for one in apart if one]
-    aligned = math.gcd(widest, *known)
+    aligned = math.gcd(_WIDEST, *known)
     if known and 8 * aligned <= max(site.width for site in sites):
         return ""
     if len(known) == len(apart):
@@ -128,13 +162,43 @@ def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
     return f"{AT_ONCE[aligned]} if each thread's part begins at a multiple of that"
 
 
+def _sizes_of_parts(evidence: Evidence, sites: Iterable[Site]) -> set[int | None]:
+    """Returns how many bytes the parts of the data have that a thread each takes; None for those of which the code does not say it."""
+    return {bytes_between_lanes(evidence, [site]) or find_structure(evidence, site) for site in sites}
+
+
+def _leave_gaps(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether a thread's part of the data needs several accesses, however wide they are: between the lanes of each lies what the others take.
+
+    Where the code does not say how many bytes a part has, the sectors of a request do: parts of 16 bytes lie in 16 of them.
+    """
+    sizes = _sizes_of_parts(evidence, sites)
+    known = [one for one in sizes if one]
+    if len(known) == len(sizes):
+        return max(known) > math.gcd(_WIDEST, *known)
+    touched = sum(site.sectors or 0.0 for site in sites) * SECTOR_BYTES
+    return touched > _WIDEST * sum(site.lane_executions for site in sites)
+
+
 def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether each lane accesses all that lies between its own place and that of the next lane, in each array, however many sectors that is."""
-    widths: dict[object, dict[int, int]] = {}
-    for site in sites:
-        widths.setdefault(base_of(site), {})[offset_of(site)] = site.width // 8
-    apart = bytes_between_lanes(evidence, sites)
-    return all(len(of_array) > 1 and sum(of_array.values()) == apart for of_array in widths.values())
+    """Returns whether each lane accesses all that lies between its own place and that of the next lane, in each array, however many sectors that is.
+
+    Some elements of an array may have an address in registers of their own: then it is by its pointer that they are of one array.
+    """
+    by_registers = {site: base_of(site) for site in sites}
+    by_pointer = {site: find_pointers(evidence, site) or base for site, base in by_registers.items()}
+    between = bytes_between_lanes(evidence, sites)
+    return between is not None and any(
+        _bytes_of_each(arrays) == {between} for arrays in (by_registers, by_pointer)
+    )
+
+
+def _bytes_of_each(arrays: Mapping[Site, object]) -> set[int | None]:
+    """Returns how many bytes a lane takes of each array; None for one of which it takes a single element."""
+    widths: dict[object, dict[object, int]] = {}
+    for site, array in arrays.items():
+        widths.setdefault(array, {})[base_of(site), offset_of(site)] = site.width // 8
+    return {sum(taken.values()) if len(taken) > 1 else None for taken in widths.values()}
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:

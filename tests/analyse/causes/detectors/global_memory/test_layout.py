@@ -243,6 +243,63 @@ def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_o
 
 
 @pytest.mark.parametrize(
+    ("array", "other", "beside", "at_once"),
+    [
+        ("R6", "R6", "0x8", True),  # all 16 bytes up to the next lane, from two addresses
+        ("R6", "R6", None, False),  # a quarter is missing
+        ("R6", "R8", "0x8", False),  # three quarters of one array, and a quarter of another
+    ],
+)
+def test_elements_of_one_array_are_neighbours_whatever_registers_hold_their_addresses(array, other, beside, at_once):  # fmt: skip
+    pointers = ("LDC.64 R6, c[0x0][0x210]", "LDC.64 R8, c[0x0][0x218]", "S2R R5, SR_TID.X")
+    places = (f"IMAD.WIDE R2, R5, 0x10, {array}", f"IMAD.WIDE R12, R5, 0x10, {other}")
+    loads = ["LDG.E R4, [R2.64]", "LDG.E R16, [R2.64+0x4]", "LDG.E R17, [R12.64+0xc]"]
+    loads += [f"LDG.E R18, [R2.64+{beside}]"] if beside else []
+    facts = {5 + load: {"sectors": 1600.0, "ideal_sectors": 400.0} for load in range(len(loads))}
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*pointers, *places, *loads, "EXIT", facts=facts))
+    assert candidate.advice.startswith("Access the neighbouring elements of a thread at once") == at_once
+
+
+@pytest.mark.parametrize(("sectors", "brings"), [(16.0, False), (16.1, True)])
+def test_the_sectors_of_a_request_say_how_large_a_part_is_where_the_code_does_not(sectors, brings):
+    """Two words of a part of 16 bytes lie in 16 sectors, whatever else is in the part."""
+    found = {"sectors": 100 * sectors, "ideal_sectors": 400.0}
+    loads = [f"LDG.E R{4 + word}, [R2.64+{4 * word:#x}]" for word in range(4)]
+    facts = dict.fromkeys(range(4), found)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*loads, "EXIT", facts=facts))
+    assert ("and bring those of neighbouring threads together" in candidate.advice) == brings
+    assert ("or let neighbouring threads read" in candidate.advice) != brings
+
+
+FURTHER = ("IADD3 R2, R2, 0x4, RZ", "IADD3 R12, R12, 0x4, RZ")
+
+
+@pytest.mark.parametrize(
+    ("further", "stored", "of", "advised"),
+    [
+        # A turn stores into its own row of another array, or what it has loaded; lanes may take turns.
+        (FURTHER, "[R12.64]", "R8", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        (FURTHER, "[R2.64]", "R6", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        # The next turn may load what this one has stored.
+        (FURTHER, "[R12.64]", "R6", "neighbouring elements: keep element k of all threads side by side, or"),
+        (("IADD3 R2, R2, R9, RZ", "IADD3 R12, R12, R9, RZ"), "[R12.64]", "R8", "instead of a thread), change the layout, or"),  # by a row
+    ],
+)  # fmt: skip
+def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further, stored, of, advised):
+    pointers = (
+        "LDC.64 R6, c[0x0][0x210]",
+        "LDC.64 R8, c[0x0][0x218]",
+        "S2R R5, SR_TID.X",
+        "LDC R9, c[0x0][0x220]",
+    )
+    places = ("IMAD R11, R5, R9, RZ", "IMAD.WIDE R2, R11, 0x4, R6", f"IMAD.WIDE R12, R11, 0x4, {of}")
+    turn = ("LDG.E R4, [R2.64]", f"STG.E {stored}, R4", *further, "@P0 BRA 0x70", "EXIT")
+    evidence = evidence_of(*pointers, *places, *turn, facts={7: APART, 8: APART})
+    for candidate in layout.detect_uncoalesced(evidence):
+        assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
     ("rows", "row", "is_structure"),
     [
         (8, "R8", False),  # the next row of the block stores what lies beside: a dimension of an array
@@ -285,9 +342,10 @@ def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_access
 @pytest.mark.parametrize(
     ("scaled", "words", "said"),
     [
-        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), or let"),
-        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), or let"),
-        ("0x54", 21, "threads write neighbouring elements: change the layout, or pass"),  # every fourth part begins at 16 bytes
+        ("0x10", 4, "a thread at once (up to 16 bytes, a vector type), or let"),
+        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), and bring"),  # in three accesses, each with gaps between lanes
+        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), and bring"),
+        ("0x54", 21, "threads write neighbouring elements: keep element k"),  # every fourth part begins at 16 bytes
         ("0x58", 21, "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
         ("0x5c", 21, "in arrays of their own, or pass a tile"),
         ("R9", 21, "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that"),
