@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.addresses.apart import (
     lies_apart,
     unused_of,
 )
-from profiler.analyse.causes.flow.addresses.indexed import is_gathered
+from profiler.analyse.causes.flow.addresses.indexed import is_gathered, is_looked_up
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -45,7 +45,9 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     together = [site for sites in found.values() for site in sites]
     # Where a search or a chain goes on is a matter of what it has loaded, too.
     by_data = {
-        kind: is_gathered(evidence, sites[0]) or is_carried(evidence, sites[0])
+        kind: is_gathered(evidence, sites[0])
+        or is_carried(evidence, sites[0])
+        or 2 * unused_of(site for site in sites if is_looked_up(evidence, site)) > unused_of(sites)
         for kind, sites in found.items()
         if sites
     }

@@ -12,9 +12,12 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
     find_address_work_of,
+    makers_of_address,
+    makers_since_access,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
@@ -24,6 +27,7 @@ from profiler.catalog.metrics import SECTOR_BYTES
 
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = 32
+_TO_INTEGER = "F2I"
 _SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 _ADDED_BY_SIGN = ("LOP3", "SEL")
 
@@ -49,6 +53,21 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     if not loaded or _walks(evidence, site, of_address):
         return False
     return any(not _walks(evidence, writer, index) for writer, index in loaded)
+
+
+def is_looked_up(evidence: Evidence, access: Site) -> bool:
+    """Returns whether a loaded number that is no index says where a lane goes, as a position says in which cell of a grid it lies.
+
+    Many such numbers become one index. A list that begins where a table says, at the cell of each lane, is another one for each cell.
+    """
+    makers = [*makers_since_access(evidence, makers_of_address(evidence, access))]
+    places = [
+        one for load in makers if load.kind == "global load" for one in makers_of_address(evidence, load)
+    ]
+    rounding = [
+        one for one in (*makers, *makers_since_access(evidence, places)) if one.opcode.startswith(_TO_INTEGER)
+    ]
+    return is_of_loaded_data(evidence, rounding)
 
 
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:

@@ -229,6 +229,32 @@ def test_data_says_where_a_search_goes_on(read, by_data):
     assert candidate.in_triton.startswith("Data says where each element lies") == by_data
 
 
+CELL = ("F2I.TRUNC.NTZ R6, R5", "IMAD R6, R6, R10, R9", "IMAD.WIDE R2, R6, 0x4, R12")
+WALK = ("NOP", LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA {}", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("position", "walks", "by_data"),
+    [
+        (("S2R R0, SR_TID.X", "LDG.E R5, [R0.64]"), False, True),  # the cell in which each lane's number lies
+        (("S2R R0, SR_TID.X", "I2FP.F32.S32 R5, R0"), False, False),  # a picture that is scaled
+        (("S2R R0, SR_CTAID.X", "LDG.E R5, [R0.64]"), False, False),  # one number for the block
+        (("S2R R0, SR_TID.X", "LDG.E R5, [R0.64]"), True, True),  # a list that begins where the cell says
+        (("S2R R0, SR_TID.X", "I2FP.F32.S32 R5, R0"), True, False),
+    ],
+)
+def test_numbers_that_are_rounded_to_an_index_say_where_lanes_go(position, walks, by_data):
+    before = [*position, *CELL]
+    lines = [*before, "LDG.E R4, [R2.64]"]
+    if walks:
+        lines[-1] = "LDG.E R7, [R2.64]"
+        before = [*lines, "IMAD.WIDE R2, R7, 0x4, R14"]
+        lines = [*before, *(one.format(hex(16 * len(before))) for one in WALK)]
+    place = len(before) + walks
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={place: APART}))
+    assert candidate.advice.startswith("Data says where each lane goes") == by_data
+
+
 @pytest.mark.parametrize(("of_second", "at_once"), [(6, True), (5, False)])
 def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_of_both(of_second, at_once):
     """As the numbers of a sparse matrix, and the columns in which they stand: six words of either in a row."""
