@@ -108,15 +108,15 @@ def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
         is_carried(evidence, one)
         and one
         in reach(
-            _computed_from(evidence, one, one.use.inputs),
-            lambda other: _computed_from(evidence, other, other.use.inputs),
+            computed_in_loop(evidence, one, one.use.inputs),
+            lambda other: computed_in_loop(evidence, other, other.use.inputs),
         )
-        for one in _computed_from(evidence, site, registers)
+        for one in computed_in_loop(evidence, site, registers)
     )
 
 
-def _computed_from(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
-    """Returns the instructions of a loop, other than loads, whose results these registers may hold."""
+def computed_in_loop(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
+    """Returns the instructions of a loop, other than loads, whose results these registers may hold, also from the turn before."""
     writers = {writer for name in registers for writer in writers_before(evidence, site, name)}
     return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
 
