@@ -50,6 +50,7 @@ CUTE_SAYS = {
     "(`__launch_bounds__`, `--maxrregcount`)": "(`min_blocks_per_mp` of `launch`)",
     "(`__launch_bounds__`, a smaller tile": "(`min_blocks_per_mp` of `launch`, a smaller tile",
     "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "without options for debugging",
+    ", or `-use_fast_math`, also for roots alone": ", or `cute.math.sqrt(x, fastmath=True)` for a root alone",
     ", or `-use_fast_math`": "",
     "`__expf`": "`cute.math.exp(x, fastmath=True)`",
     "`__logf`": "`cute.math.log(x, fastmath=True)`",
