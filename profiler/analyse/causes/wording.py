@@ -52,6 +52,7 @@ CUTE_SAYS = {
     "(`__launch_bounds__`, `--maxrregcount`)": "(`min_blocks_per_mp` of `launch`)",
     "(`__launch_bounds__`, a smaller tile": "(`min_blocks_per_mp` of `launch`, a smaller tile",
     "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "without options for debugging",
+    ", or `-use_fast_math`, also for roots alone": ", or `cute.math.sqrt(x, fastmath=True)` for a root alone",
     ", or `-use_fast_math`": "",
     "`__expf`": "`cute.math.exp(x, fastmath=True)`",
     "`__logf`": "`cute.math.log(x, fastmath=True)`",
@@ -62,7 +63,8 @@ CUTE_SAYS = {
     "`rsqrtf`": "`cute.math.rsqrt(x, fastmath=True)`",
     "of powf": "of powers",
     "data, literals (0.5f) and functions (sqrtf, expf)": "data and literals (`Float32(0.5)`)",
-    "literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument or a typedef": "a value or a tensor of `Float64`",
+    "literals (write 0.5f), powers with an integer exponent (C++ computes `pow(x, n)` in double: write `powf`), or a type, such as a template argument or a "
+    "typedef": "a value or a tensor of `Float64`",
     "12582912.0f": "`Float32(12582912)`",
     "(`#pragma unroll`)": "(`cutlass.range(…, unroll=4)`)",
     "(`#pragma unroll 4`)": "(`cutlass.range` instead of `cutlass.range_constexpr`)",

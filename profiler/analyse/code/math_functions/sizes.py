@@ -39,7 +39,7 @@ class Size:
 
 
 NONE = Size(0, 0)
-FAST_DIVISION, FAST_POWER = "__fdividef", "__powf"
+FAST_DIVISION, FAST_POWER, FAST_ROOT = "__fdividef", "__powf", "rsqrtf"
 _Found = TypeVar("_Found")
 # An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
 # these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
@@ -56,7 +56,7 @@ _BY_UNIT = {
 # the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
 _OF_A_RECIPROCAL = "0x1800000"
 _OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
-TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1, FAST_DIVISION), Size(10, 4, 1, "rsqrtf")
+TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1, FAST_DIVISION), Size(10, 4, 1, FAST_ROOT)
 # A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
 # hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"

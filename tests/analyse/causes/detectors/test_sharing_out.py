@@ -47,6 +47,16 @@ def test_idle_lanes_and_small_blocks_are_advised_alike():
     assert small.regrouped["issue"] == pytest.approx(31 / 32)  # no bound counts the lanes that are not there
 
 
+@pytest.mark.parametrize(
+    ("further", "block", "is_placed"), [(ROW, 1, True), (COLUMN, 1, False), (COLUMN, 33, True)]
+)
+def test_no_line_is_to_blame_where_blocks_go_together(further, block, is_placed):
+    """Only what lanes share out has a place. Of 33 threads, the last warp has one: that is no cause of the launch."""
+    (candidate,) = lanes.detect_idle_lanes(few(further, block=block))
+    assert bool(candidate.weights) == is_placed
+    assert not candidate.blames_lines
+
+
 @pytest.mark.parametrize(("further", "spared"), [(ROW, 7 / 8), (COLUMN, 0.0)])
 def test_lanes_side_by_side_share_the_sectors_that_one_takes_one_by_one(further, spared):
     (candidate,) = lanes.detect_idle_lanes(few(further))

@@ -10,6 +10,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
     MEMORY,
     Updated,
     find_updated,
+    stays_for_turns,
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -49,6 +50,7 @@ _COPIES_OF_LANES = (
 _TURNS_UPDATE_ONE_PLACE = "The turns of a loop update one place: "
 _ONCE_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}}, and update once, after the loop."
 _WITH_OTHERS_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}} first. After the loop, {{}}"
+_UNTIL_PLACE_CHANGES = "Successive turns of a loop update one place: keep the value in a {} until the place changes, and update only then."
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
     "add them up in a register, and update once"
@@ -57,10 +59,12 @@ _IN_WARP = (
     "One lane of each warp updates already, and each warp a place of its own: let each warp take several elements for its place, add them up in a "
     "register, and update once."
 )
+_BY_ONE_OF_WARP = "Add up inside the warp (`__reduce_add_sync`, shuffles), so that one lane updates for all."
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
         "one place": "Add up inside the warp (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
+        "one place a warp": _BY_ONE_OF_WARP,
         "by one lane": "Add up inside the block in shared memory as well, and update global memory once a block.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
@@ -68,7 +72,8 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "are too many for a copy, sort the updates by their place, and add up those of one place first.",
     },
     "shared": {
-        "one place": "Add up inside the warp (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "one place": _BY_ONE_OF_WARP,
+        "one place a warp": _BY_ONE_OF_WARP,
         "by one lane": "Let each warp store what it has in a place of its own, and let one warp add these up.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}.",
@@ -123,6 +128,9 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
         where = "shared"
     advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
+    staying = sum(weights[site] for site in sites if stays_for_turns(evidence, site))
+    if 2 * staying > sum(weights[site] for site in sites):
+        return _UNTIL_PLACE_CHANGES.format("register"), _UNTIL_PLACE_CHANGES.format("variable")
     repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
     if 2 * repeating <= sum(weights[site] for site in sites):
         return (_BY_ONE_LANE_ALREADY[where] + _continued(advice) if updated == "by one lane" else advice), ""

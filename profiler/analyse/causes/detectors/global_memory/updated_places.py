@@ -7,11 +7,15 @@ from typing import Literal
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, is_swap
+from profiler.analyse.causes.flow.addresses.indexed import computed_in_loop
+from profiler.analyse.causes.flow.addresses.strides import step_of
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     find_processing,
     makers_of_address,
     makers_since_access,
+    reach,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -20,6 +24,7 @@ ATOMIC_CONTENTION = "atomic-contention"
 MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
 Updated = Literal[
     "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
+    "one place a warp",  # all lanes of it, and each warp of the block another one
     "by one lane",  # of a warp, and all warps of a block the same place
     "places of warps",  # by one lane of each, too
     "places of lanes",  # each lane another one
@@ -46,7 +51,7 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
         return _updated_by_one_lane(evidence, site, makers)
     apart = bytes_between_lanes(evidence, [site])
     if apart == 0:
-        return "one place"
+        return "one place a warp" if any(offsets_of_threads(evidence, site) or ()) else "one place"
     if not find_processing(evidence).isdisjoint(finding):
         if _is_one_for_all(evidence, site, makers):
             return "one place"
@@ -88,3 +93,31 @@ def _differs_by_thread_alone(evidence: Evidence, makers: Collection[Site]) -> bo
 def _has_room_for_lanes(site: Site) -> bool:
     """Returns whether a request touches as many sectors as the values of its lanes fill side by side: with fewer, lanes share places."""
     return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= site.bytes_of_lanes
+
+
+def stays_for_turns(evidence: Evidence, site: Site) -> bool:
+    """Returns whether turns of a loop that follow each other update one place, as bits of the same word: a shift takes the lower part of their count away.
+
+    Who asks what was there needs it in each turn.
+    """
+    loop = evidence.innermost_loop(site)
+    if loop is None or is_swap(site) or site.use.written:
+        return False
+
+    def makers(one: Site) -> list[Site]:
+        return computed_in_loop(evidence, one, one.use.inputs)
+
+    of_address = computed_in_loop(evidence, site, address_registers(site.instruction))
+    shifting = {
+        one: int(one.instruction.operands[2], 16) for one in reach(of_address, makers) if _drops_bits(one)
+    }
+    return any(
+        0 < (step_of(counting, counting.instruction.operands[0]) or 0) < 1 << bits
+        for one, bits in shifting.items()
+        for counting in reach(makers(one), makers)
+    )
+
+
+def _drops_bits(site: Site) -> bool:
+    operands = site.instruction.operands
+    return site.instruction.name == "SHF" and ".R" in site.opcode and operands[2].startswith("0x")

@@ -15,7 +15,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     guard_of,
     is_whole,
 )
-from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads, share_out
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, LANE_MISSING, Kind, Site, executed_parts
@@ -75,7 +75,13 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     elif is_for_threads:
         sentence, advice = say_few_threads(evidence)
         found = _wasting(_name_of_few_threads(evidence), evidence, idle, sentence, advice)
-        yield replace(found, sentence=sentence, regrouped=evidence.without_idle_lanes(), blames_lines=True)
+        yield replace(
+            found,
+            sentence=sentence,
+            regrouped=evidence.without_idle_lanes(),
+            # No line has anything to do with larger blocks. Where lanes share the work of one out, it says where that is.
+            weights={} if _fill_no_warp(evidence) and not share_out(evidence) else found.weights,
+        )
     elif idle:
         yield _wasting("idle-lanes", evidence, idle, *say_what_idles(evidence, idle))
 
@@ -214,7 +220,11 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
 
 def _name_of_few_threads(evidence: Evidence) -> str:
     """Returns the cause of lanes without a thread: a block that does not fill one warp is too small, and of more warps, only the last has such lanes."""
-    return "block-too-small" if evidence.shape and evidence.shape.threads < LANES else "idle-lanes"
+    return "block-too-small" if _fill_no_warp(evidence) else "idle-lanes"
+
+
+def _fill_no_warp(evidence: Evidence) -> bool:
+    return evidence.shape is not None and evidence.shape.threads < LANES
 
 
 def _find_slow_paths(evidence: Evidence) -> set[Site]:

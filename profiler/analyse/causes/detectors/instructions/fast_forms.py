@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.math_functions.lasting import lasting_function
-from profiler.analyse.code.math_functions.sizes import FAST_DIVISION, FAST_POWER, Size, scales_norm, size_of
+from profiler.analyse.code.math_functions.sizes import (
+    FAST_DIVISION,
+    FAST_POWER,
+    FAST_ROOT,
+    Size,
+    scales_norm,
+    size_of,
+    tests_reciprocal,
+)
 
 _WITH_FAST_FORM = (
     "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
@@ -18,8 +26,11 @@ WITHOUT_FAST_FORM = (
     "often, or look values up."
 )
 _WITHOUT_SCALES = " Where no square overflows, write hypot as `sqrt(x * x + y * y)`, and norm3d alike."
+# No intrinsic takes a root alone fast: -prec-sqrt=false, a part of -use_fast_math, does, and mends the NaN that x * rsqrtf(x) is at 0.
+_BY_A_ROOT, _ROOTS_ALONE = "to divide by a root", ", or `-use_fast_math`, also for roots alone"
 # What Triton calls the same.
 _TRITON_SAYS = {
+    _ROOTS_ALONE: ", or `tl.sqrt` for a root alone",
     ", or `-use_fast_math`": "",
     "`__expf`": "`libdevice.fast_expf`",
     "`__logf`": "`libdevice.fast_logf`",
@@ -51,7 +62,7 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     if any(part and scales_norm(site.instruction) for site, part in spared.items()):
         written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
-    advice = in_triton = _with_fast_forms(forms)
+    advice = in_triton = _with_fast_forms(forms, _are_mostly_roots(forms, spared, dropped))
     for in_cuda, instead in _TRITON_SAYS.items():
         in_triton = in_triton.replace(in_cuda, instead)
     written_in_triton = written
@@ -60,17 +71,30 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     return names, advice + written, in_triton + written_in_triton if forms or written else ""
 
 
-def _with_fast_forms(forms: Sequence[str]) -> str:
+def _with_fast_forms(forms: Sequence[str], of_roots: bool) -> str:
     if not forms:
         return _WITH_FAST_FORM
     instead = " and of ".join(
         what for what, form in (("dividing", FAST_DIVISION), ("powf", FAST_POWER)) if form in forms
     )
+    named = [f"`{form}`{f' {_BY_A_ROOT}' * (of_roots and form == FAST_ROOT)}" for form in forms]
     return (
-        f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(f'`{form}`' for form in forms)}, or `-use_fast_math`)"
+        f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(named)}{_ROOTS_ALONE if of_roots else ', or `-use_fast_math`'})"
         + (f", multiply instead of {instead}" if instead else "")
         + ", or look values up."
     )
+
+
+def _are_mostly_roots(
+    forms: Sequence[str], spared: Mapping[Site, float], dropped: Mapping[Site, Size]
+) -> bool:
+    """Returns whether fast forms of roots spare most, and most of these are no reciprocals, which are one function with their root."""
+    evaluated = {site: size_of(site.instruction) for site, part in spared.items() if part}
+    roots = sum(site.executed for site, size in evaluated.items() if size and size.form == FAST_ROOT)
+    reciprocals = sum(
+        site.executed for site in evaluated if site in dropped and tests_reciprocal(site.instruction)
+    )
+    return forms[:1] == [FAST_ROOT] and 2 * reciprocals < roots
 
 
 def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> list[str]:

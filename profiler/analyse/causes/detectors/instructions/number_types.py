@@ -16,10 +16,10 @@ from profiler.analyse.causes.detectors.instructions.double_functions import (
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, LOADS, STORES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import NEAR, makers_of_value, reach, sources_of
 from profiler.analyse.code.math_functions.sizes import takes_logarithm_of_power
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
@@ -37,6 +37,7 @@ _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pa
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
+_OF_A_FLOAT = 32  # bits
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
@@ -197,19 +198,22 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     if going - share >= share:
         said += f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
     said += "."
+    becoming_floats = _become_floats(evidence, converting)
     if widened:
         converted = 100 * _busy_converting(evidence, converting)
         said += " Values are converted from float for it"
         if converted > busy:
             said += f", which keeps the special-function units busy for {whole_percent(converted)} %"
         said += "."
+    elif becoming_floats:
+        said += " The results are converted to float."
     warps = _more_warps(evidence, sites)
     if warps >= WORTH_SAYING:
         said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
         "fp64-arithmetic",
         said,
-        _advise_on_doubles(bool(widened)),
+        _advise_on_doubles(bool(widened) or becoming_floats),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -226,13 +230,23 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _advise_on_doubles(are_widened: bool) -> str:
-    if are_widened:
+def _advise_on_doubles(are_on_the_way: bool) -> str:
+    if are_on_the_way:
         return (
-            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-            "or a typedef."
+            "If single precision is enough, find what is double here: literals (write 0.5f), powers with an integer exponent (C++ computes `pow(x, n)` in "
+            "double: write `powf`), or a type, such as a template argument or a typedef."
         )
     return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+
+
+def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:
+    """Returns whether results become floats, and doubles are neither loaded nor stored: integers and constants may have become doubles."""
+    sites = evidence.of("fp64")
+    loaded = {one for site in sites for one in sources_of(evidence, site) if one.kind in LOADS}
+    stored = {one for store in evidence.of(*STORES) for one in makers_of_value(evidence, store)}
+    narrowing = {site for site in converting if site.opcode.startswith(_FROM_DOUBLE)}
+    are_data = any(load.width > _OF_A_FLOAT for load in loaded) or not stored.isdisjoint({*sites} - narrowing)
+    return bool(narrowing) and not are_data
 
 
 def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
@@ -24,6 +25,11 @@ def find_counted(evidence: Evidence, *kinds: Kind) -> list[Site]:
 def lies_apart(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
     return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
+
+
+def unused_of(sites: Iterable[Site]) -> float:
+    """Returns how many sectors these accesses touch beyond those that their data would fill."""
+    return sum(site.excess_sectors for site in sites)
 
 
 @kept

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
+from profiler.analyse.causes.flow.addresses.threads import constant_in
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
     find_address_work_of,
+    makers_of_address,
+    makers_since_access,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
@@ -23,6 +27,8 @@ from profiler.catalog.metrics import SECTOR_BYTES
 
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = 32
+_TO_INTEGER = "F2I"
+_SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 _ADDED_BY_SIGN = ("LOP3", "SEL")
 
 
@@ -47,6 +53,21 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     if not loaded or _walks(evidence, site, of_address):
         return False
     return any(not _walks(evidence, writer, index) for writer, index in loaded)
+
+
+def is_looked_up(evidence: Evidence, access: Site) -> bool:
+    """Returns whether a loaded number that is no index says where a lane goes, as a position says in which cell of a grid it lies.
+
+    Many such numbers become one index. A list that begins where a table says, at the cell of each lane, is another one for each cell.
+    """
+    makers = [*makers_since_access(evidence, makers_of_address(evidence, access))]
+    places = [
+        one for load in makers if load.kind == "global load" for one in makers_of_address(evidence, load)
+    ]
+    rounding = [
+        one for one in (*makers, *makers_since_access(evidence, places)) if one.opcode.startswith(_TO_INTEGER)
+    ]
+    return is_of_loaded_data(evidence, rounding)
 
 
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
@@ -87,15 +108,15 @@ def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
         is_carried(evidence, one)
         and one
         in reach(
-            _computed_from(evidence, one, one.use.inputs),
-            lambda other: _computed_from(evidence, other, other.use.inputs),
+            computed_in_loop(evidence, one, one.use.inputs),
+            lambda other: computed_in_loop(evidence, other, other.use.inputs),
         )
-        for one in _computed_from(evidence, site, registers)
+        for one in computed_in_loop(evidence, site, registers)
     )
 
 
-def _computed_from(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
-    """Returns the instructions of a loop, other than loads, whose results these registers may hold."""
+def computed_in_loop(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
+    """Returns the instructions of a loop, other than loads, whose results these registers may hold, also from the turn before."""
     writers = {writer for name in registers for writer in writers_before(evidence, site, name)}
     return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
 
@@ -120,11 +141,14 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     """Returns the bytes from one structure to the next where an access takes a member: more than the member has, and a constant.
 
     The length of a row is a parameter in most programs, and the elements of a row are counted by the bytes of one. Where it is a constant, the
-    columns of such rows are like members, unless the turns of a loop take the elements of a row one after the other.
+    columns of such rows are like members, unless the turns of a loop take the elements of a row one after the other. What is multiplied once more
+    is an index still, and no address.
     """
+    work = find_address_work_of(evidence, [access])
+    indices = {maker for one in work for maker in sources_of(evidence, one, _factors_of(one))}
     widths = {
-        scaled[1]
-        for one in find_address_work_of(evidence, [access])
+        scaled[1] * _multiple_in(evidence, one, scaled[0])
+        for one in work - indices
         if _makes_address(one) and (scaled := scaled_index(one))
     }
     size = min(widths, default=0)
@@ -133,6 +157,24 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     loop = evidence.innermost_loop(access)
     step = step_in_loop(evidence, loop, access) if loop else None
     return None if step and abs(step) < size else size
+
+
+def _factors_of(site: Site) -> set[str]:
+    """Returns the registers that an instruction multiplies, or shifts as a product does."""
+    if site.instruction.name == "IMAD" and not site.opcode.startswith(_SUMS_BY_PRODUCT):
+        return set(REGISTER.findall(", ".join(site.instruction.operands[1:3])))
+    scaled = scaled_index(site) if site.instruction.name == "LEA" else None
+    return scaled[0] if scaled else set()
+
+
+def _multiple_in(evidence: Evidence, site: Site, index: Set[str]) -> int:
+    """Returns by which constant an index was multiplied before, if what was added to it is a constant, too: 27 in `27 * node + 3`; else 1."""
+    makers = sources_of(evidence, site, index)
+    if len(makers) != 1 or makers[0].instruction.name != "IMAD":
+        return 1
+    *factors, added = (constant_in(evidence, makers[0], one) for one in makers[0].instruction.operands[-3:])
+    known = [one for one in factors if one]
+    return abs(known[0]) if len(known) == 1 and added is not None else 1
 
 
 def _makes_address(site: Site) -> bool:

@@ -69,6 +69,14 @@ def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
     return steps.pop() if len(steps) == 1 else None
 
 
+def constant_in(evidence: Evidence, site: Site, operand: str) -> int | None:
+    """Returns the number that an operand of an instruction is for all threads of any block, if the code says it."""
+    if evidence.shape is None:
+        return None
+    found = _threads_of(evidence, evidence.shape.block).operand(site, operand)
+    return found.exact[0] if found.exact and found.is_alike else None
+
+
 @kept
 def _threads_of(evidence: Evidence, block: tuple[int, int, int]) -> _Threads:
     return _Threads(evidence, block)

@@ -533,6 +533,48 @@ def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
     assert candidate.advice.startswith(said)
 
 
+WORD = "RED.E.ADD.64.STRONG.GPU [R6.64], R4"
+
+
+@pytest.mark.parametrize(
+    ("update", "shift", "step", "stays"),
+    [
+        (WORD, "SHF.R.U32.HI R5, RZ, 0x6, R3", "0x1", True),  # the next bit of 64
+        (WORD, "SHF.R.U32.HI R5, RZ, 0x6, R3", "0x3f", True),
+        (WORD, "SHF.R.U32.HI R5, RZ, 0x6, R3", "0x40", False),  # each turn another word
+        (WORD, "SHF.R.U32.HI R5, RZ, 0x6, R3", "R12", False),  # as in steps of the whole grid
+        (WORD, "SHF.L.U32 R5, R3, 0x6, RZ", "0x1", False),
+        ("ATOMG.E.ADD.64.STRONG.GPU PT, R14, [R6.64], R4", "SHF.R.U32.HI R5, RZ, 0x6, R3", "0x1", False),  # and asks what was there
+    ],
+)  # fmt: skip
+def test_a_word_that_turns_update_one_after_the_other_is_kept_until_it_changes(update, shift, step, stays):
+    place = ("IMAD.IADD R3, R10, 0x1, R11", shift, "IMAD.WIDE.U32 R6, R5, 0x8, R8")
+    turn = executing(400.0, *place, update, f"IADD3 R11, R11, {step}, RZ", "@P1 BRA 0x20")
+    facts = {5: {"acting": 32.0, "sectors": 12_800.0}}
+    evidence = evidence_of("S2R R10, SR_TID.X", "MOV R11, RZ", *turn, "EXIT", facts=facts, grid=10)
+    (candidate,) = atomics.detect_atomics(evidence)
+    for advice, kept_in in ((candidate.advice, "register"), (candidate.in_triton, "variable")):
+        said = f"Successive turns of a loop update one place: keep the value in a {kept_in} until"
+        assert advice.startswith(said) == stays
+
+
+@pytest.mark.parametrize(
+    ("row", "then_in_block"),
+    [("SR_TID.Y", False), ("SR_CTAID.Y", True)],  # a place of each warp, and one for all of them
+)
+def test_warps_of_places_of_their_own_add_up_inside_the_warp_alone(row, then_in_block):
+    lines = (
+        f"S2R R0, {row}",
+        "LDC.64 R2, c[0x0][0x228]",
+        "IMAD.WIDE R6, R0, 0x4, R2",
+        "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4",
+    )
+    evidence = evidence_of(*lines, "EXIT", facts={3: {"acting": 32.0}}, grid=10, block=(32, 32, 1))
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.advice.startswith("Add up inside the warp (`__shfl_down_sync`)")
+    assert ("then inside the block" in candidate.advice) == then_in_block
+
+
 OF_WARP = ("S2R R4, SR_TID.X", "SHF.R.U32.HI R0, RZ, 0x5, R4")
 IN_BLOCK, OF_ITS_OWN = (
     "One lane of each warp updates already (the compiler",

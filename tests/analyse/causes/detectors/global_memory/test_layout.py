@@ -229,6 +229,32 @@ def test_data_says_where_a_search_goes_on(read, by_data):
     assert candidate.in_triton.startswith("Data says where each element lies") == by_data
 
 
+CELL = ("F2I.TRUNC.NTZ R6, R5", "IMAD R6, R6, R10, R9", "IMAD.WIDE R2, R6, 0x4, R12")
+WALK = ("NOP", LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA {}", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("position", "walks", "by_data"),
+    [
+        (("S2R R0, SR_TID.X", "LDG.E R5, [R0.64]"), False, True),  # the cell in which each lane's number lies
+        (("S2R R0, SR_TID.X", "I2FP.F32.S32 R5, R0"), False, False),  # a picture that is scaled
+        (("S2R R0, SR_CTAID.X", "LDG.E R5, [R0.64]"), False, False),  # one number for the block
+        (("S2R R0, SR_TID.X", "LDG.E R5, [R0.64]"), True, True),  # a list that begins where the cell says
+        (("S2R R0, SR_TID.X", "I2FP.F32.S32 R5, R0"), True, False),
+    ],
+)
+def test_numbers_that_are_rounded_to_an_index_say_where_lanes_go(position, walks, by_data):
+    before = [*position, *CELL]
+    lines = [*before, "LDG.E R4, [R2.64]"]
+    if walks:
+        lines[-1] = "LDG.E R7, [R2.64]"
+        before = [*lines, "IMAD.WIDE R2, R7, 0x4, R14"]
+        lines = [*before, *(one.format(hex(16 * len(before))) for one in WALK)]
+    place = len(before) + walks
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={place: APART}))
+    assert candidate.advice.startswith("Data says where each lane goes") == by_data
+
+
 @pytest.mark.parametrize(("of_second", "at_once"), [(6, True), (5, False)])
 def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_of_both(of_second, at_once):
     """As the numbers of a sparse matrix, and the columns in which they stand: six words of either in a row."""
@@ -240,6 +266,63 @@ def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_o
     facts = dict.fromkeys(range(len(before), len(before) + len(loads)), APART)
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *loads, "EXIT", facts=facts))
     assert candidate.advice.startswith("Access the neighbouring elements of a thread at once") == at_once
+
+
+@pytest.mark.parametrize(
+    ("array", "other", "beside", "at_once"),
+    [
+        ("R6", "R6", "0x8", True),  # all 16 bytes up to the next lane, from two addresses
+        ("R6", "R6", None, False),  # a quarter is missing
+        ("R6", "R8", "0x8", False),  # three quarters of one array, and a quarter of another
+    ],
+)
+def test_elements_of_one_array_are_neighbours_whatever_registers_hold_their_addresses(array, other, beside, at_once):  # fmt: skip
+    pointers = ("LDC.64 R6, c[0x0][0x210]", "LDC.64 R8, c[0x0][0x218]", "S2R R5, SR_TID.X")
+    places = (f"IMAD.WIDE R2, R5, 0x10, {array}", f"IMAD.WIDE R12, R5, 0x10, {other}")
+    loads = ["LDG.E R4, [R2.64]", "LDG.E R16, [R2.64+0x4]", "LDG.E R17, [R12.64+0xc]"]
+    loads += [f"LDG.E R18, [R2.64+{beside}]"] if beside else []
+    facts = {5 + load: {"sectors": 1600.0, "ideal_sectors": 400.0} for load in range(len(loads))}
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*pointers, *places, *loads, "EXIT", facts=facts))
+    assert candidate.advice.startswith("Access the neighbouring elements of a thread at once") == at_once
+
+
+@pytest.mark.parametrize(("sectors", "brings"), [(16.0, False), (16.1, True)])
+def test_the_sectors_of_a_request_say_how_large_a_part_is_where_the_code_does_not(sectors, brings):
+    """Two words of a part of 16 bytes lie in 16 sectors, whatever else is in the part."""
+    found = {"sectors": 100 * sectors, "ideal_sectors": 400.0}
+    loads = [f"LDG.E R{4 + word}, [R2.64+{4 * word:#x}]" for word in range(4)]
+    facts = dict.fromkeys(range(4), found)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*loads, "EXIT", facts=facts))
+    assert ("and bring those of neighbouring threads together" in candidate.advice) == brings
+    assert ("or let neighbouring threads read" in candidate.advice) != brings
+
+
+FURTHER = ("IADD3 R2, R2, 0x4, RZ", "IADD3 R12, R12, 0x4, RZ")
+
+
+@pytest.mark.parametrize(
+    ("further", "stored", "of", "advised"),
+    [
+        # A turn stores into its own row of another array, or what it has loaded; lanes may take turns.
+        (FURTHER, "[R12.64]", "R8", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        (FURTHER, "[R2.64]", "R6", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        # The next turn may load what this one has stored.
+        (FURTHER, "[R12.64]", "R6", "neighbouring elements: keep element k of all threads side by side, or"),
+        (("IADD3 R2, R2, R9, RZ", "IADD3 R12, R12, R9, RZ"), "[R12.64]", "R8", "instead of a thread), change the layout, or"),  # by a row
+    ],
+)  # fmt: skip
+def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further, stored, of, advised):
+    pointers = (
+        "LDC.64 R6, c[0x0][0x210]",
+        "LDC.64 R8, c[0x0][0x218]",
+        "S2R R5, SR_TID.X",
+        "LDC R9, c[0x0][0x220]",
+    )
+    places = ("IMAD R11, R5, R9, RZ", "IMAD.WIDE R2, R11, 0x4, R6", f"IMAD.WIDE R12, R11, 0x4, {of}")
+    turn = ("LDG.E R4, [R2.64]", f"STG.E {stored}, R4", *further, "@P0 BRA 0x70", "EXIT")
+    evidence = evidence_of(*pointers, *places, *turn, facts={7: APART, 8: APART})
+    for candidate in layout.detect_uncoalesced(evidence):
+        assert advised in candidate.advice
 
 
 @pytest.mark.parametrize(
@@ -285,9 +368,10 @@ def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_access
 @pytest.mark.parametrize(
     ("scaled", "words", "said"),
     [
-        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), or let"),
-        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), or let"),
-        ("0x54", 21, "threads write neighbouring elements: change the layout, or pass"),  # every fourth part begins at 16 bytes
+        ("0x10", 4, "a thread at once (up to 16 bytes, a vector type), or let"),
+        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), and bring"),  # in three accesses, each with gaps between lanes
+        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), and bring"),
+        ("0x54", 21, "threads write neighbouring elements: keep element k"),  # every fourth part begins at 16 bytes
         ("0x58", 21, "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
         ("0x5c", 21, "in arrays of their own, or pass a tile"),
         ("R9", 21, "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that"),
@@ -329,6 +413,12 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
         ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
         (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # 27 elements a node, and the first of each; the length of a row is a parameter; an element of a row of 27.
+        (("MOV R9, 0x1b", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "(here one begins every 108 bytes)"),
+        (("LDC R9, c[0x0][0x218]", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
+        (("MOV R9, 0x1b", "IMAD R5, R5, R9, R7", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
+        # Two rows of a thread, each as long as a parameter says: every 8 bytes begins nothing.
+        (("LEA R5, P0, R5, R7, 0x3", "IMAD.WIDE R2, R5, R9, R8", LOAD), {2: APART}, "exchange the roles"),
         # No other lane could take a turn that starts from what the one before made.
         ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
     ],

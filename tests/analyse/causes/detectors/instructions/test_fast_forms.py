@@ -86,7 +86,19 @@ def test_the_reciprocal_of_a_root_is_one_fast_form():
         return found_in(*lines, of_function=len(lines)).advice
 
     assert advice("R8").startswith("Use the fast form (`rsqrtf`, or")
-    assert advice("R9").startswith("Use the fast forms (`rsqrtf`, `__fdividef`, or")
+    assert advice("R9").startswith("Use the fast forms (`rsqrtf` to divide by a root, `__fdividef`, or")
+
+
+@pytest.mark.parametrize(("others", "alone"), [(1, False), (2, True)])
+def test_a_root_alone_has_no_fast_form_of_its_own(others, alone):
+    """One root has its reciprocal taken, and one or two others have not."""
+    reciprocal = ("IADD3 R10, R8, 0x1800000, RZ", *["FFMA R11, R11, R12, R13"] * 16)
+    lines = [*ROOT * (others + 1), *reciprocal]
+    candidate = found_in(*lines, of_function=len(lines))
+    said = "(`rsqrtf` to divide by a root, or `-use_fast_math`, also for roots alone), or look values up."
+    assert candidate.advice.endswith(said) == alone
+    in_triton = "(`tl.rsqrt` to divide by a root, or `tl.sqrt` for a root alone), or look values up."
+    assert candidate.in_triton.endswith(in_triton) == alone
 
 
 @pytest.mark.parametrize("executed", [100.0, 0.7, 33.3, 123_456.7])

@@ -206,6 +206,25 @@ def test_literals_or_types_make_floats_double_where_floats_are_converted(convers
     assert ("a template argument or a typedef" in candidate.advice) == mixed
 
 
+NARROWED = ("F2F.F32.F64 R6, R4", "STG.E [R12.64], R6")
+
+
+@pytest.mark.parametrize(
+    ("loaded", "results", "on_the_way"),
+    [
+        ("I2F.F64 R2, R9", NARROWED, True),  # as a power with an integer exponent, of which a float is stored
+        ("I2F.F64 R2, R9", ("STG.E.64 [R12.64], R4",), False),
+        ("I2F.F64 R2, R9", (*NARROWED, "STG.E.64 [R14.64], R4"), False),
+        ("LDG.E.64 R2, [R10.64]", NARROWED, False),  # data that is double
+        ("LDG.E R9, [R10.64]", NARROWED, True),
+    ],
+)
+def test_doubles_that_are_neither_loaded_nor_stored_come_from_somewhere_in_between(loaded, results, on_the_way):  # fmt: skip
+    (candidate,) = number_types.detect_fp64(evidence_of(loaded, "DMUL R4, R2, R8", *results, "EXIT"))
+    assert ("The results are converted to float." in candidate.sentence) == on_the_way
+    assert ("computes `pow(x, n)` in double: write `powf`" in candidate.advice) == on_the_way
+
+
 @pytest.mark.parametrize(
     ("made", "said"), [("F2F.F32.F64 R6, R10", False), ("LDG.E R6, [R2.64]", True), ("MOV R6, R7", True)]
 )

@@ -1,0 +1,232 @@
+"""Says how to bring the lanes of a warp together where they access memory apart, by what sets them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS
+from profiler.analyse.causes.detectors.copied_loads import AT_ONCE
+from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses.apart import find_side_by_side, lies_apart, unused_of
+from profiler.analyse.causes.flow.addresses.indexed import find_structure
+from profiler.analyse.causes.flow.addresses.strides import find_in_runs
+from profiler.analyse.causes.flow.addresses.threads import (
+    bytes_between_lanes,
+    bytes_between_rows,
+    offsets_of_threads,
+)
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+from profiler.analyse.causes.flow.dataflow import (
+    find_address_work_of,
+    find_pointers,
+    makers_of_value,
+    makers_since_access,
+)
+from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+_WIDEST = WIDEST_BITS // 8
+_INTERLEAVE, _INTERLEAVE_PIECES = (
+    f"keep {what} k of all threads side by side" for what in ("element", "piece")
+)
+# What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
+_KEEP_TABLE = "keep the table in shared memory if it fits"
+_BRING_INTO_ORDER = (
+    "bring the data into that order once before, where it serves several times (`x[:, index]`)"
+)
+_LET_GATHER = "store in the order of the work, and let what reads the results gather them"
+_DESPITE_REMAINDERS = (
+    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
+    "BLOCK)`, or use a mask instead."
+)
+
+
+def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data: bool) -> str:
+    """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
+    if by_data:
+        return (
+            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or "
+            f"{_KEEP_TABLE if sites[0].kind == 'global load' else _LET_GATHER}."
+        )
+    if columns := _columns_of_pieces(evidence, sites):
+        return (
+            f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
+            "several rows. 32 threads take one piece of one row."
+        )
+    side_by_side = find_side_by_side(evidence)
+    at_once = _say_at_once(evidence, sites)
+    if _fill_what_lies_between(evidence, sites) or 2 * unused_of(
+        site for site in sites if site in side_by_side
+    ) > unused_of(sites):
+        others = f"let neighbouring threads {advice}"
+        if not at_once:
+            return f"{others.capitalize()}: {_INTERLEAVE} (members of a structure in arrays of their own), or pass a tile through shared memory."
+        if _leave_gaps(evidence, sites):
+            return (
+                f"Access the neighbouring elements of a thread {at_once}, and bring those of neighbouring threads together: give each thread a smaller "
+                f"piece, or {_INTERLEAVE_PIECES}."
+            )
+        return f"Access the neighbouring elements of a thread {at_once}, or {others}."
+    walks = any(evidence.innermost_loop(site) for site in sites)
+    costliest = max(sites, key=lambda site: site.excess_sectors)
+    size = find_structure(evidence, costliest)
+    # The members of a structure lie at several distances from its beginning; both sides of a branch may access one place.
+    members = {(base_of(site), offset_of(site)) for site in sites}
+    are_members = size or (not walks and 2 * len({base for base, _ in members}) <= len(members))
+    if are_members and not _lies_between_rows(evidence, costliest):
+        apart = f" (here one begins every {size:,} bytes)" if size else ""
+        together = f"access what lies together in one thread {at_once}, " if at_once else ""
+        return (
+            f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, {together}or pass a tile "
+            "through shared memory."
+        )
+    if _move_what_is_coalesced(evidence, sites):
+        others = "stores" if sites[0].kind == "global load" else "loads"
+        return (
+            f"Let neighbouring threads {advice}: pass a tile through shared memory, or change the layout. Exchanging the indices would only set "
+            f"the {others} apart instead."
+        )
+    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
+    # No lane could take a turn that starts from what the turn before made.
+    follows = walks and (follows_itself(evidence) or _may_follow_in_memory(evidence, sites))
+    roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
+    in_runs = unused_of(site for site in sites if site in find_in_runs(evidence))
+    layout = _INTERLEAVE if 2 * in_runs > unused_of(sites) else "change the layout"
+    return f"Let neighbouring threads {advice}: {roles}{layout}, or pass a tile through shared memory."
+
+
+def _may_follow_in_memory(evidence: Evidence, sites: Iterable[Site]) -> bool:
+    """Returns whether a loop around these loads elements of an array of which it stores others, so that a turn may start from what another one has stored."""
+    return any(
+        array in stored and not loaded.issubset(stored[array])
+        for loop in evidence.loops_around(sites)
+        for stored in [_addresses(evidence, loop, "global store")]
+        for array, loaded in _addresses(evidence, loop, "global load").items()
+    )
+
+
+def _addresses(evidence: Evidence, loop: Loop, kind: Kind) -> dict[str, set[str]]:
+    """Returns the addresses by which a loop accesses each array that is a parameter, as the code has them."""
+    found: dict[str, set[str]] = {}
+    for site in evidence.inside(loop):
+        for array in find_pointers(evidence, site) if site.kind == kind else ():
+            found.setdefault(array, set()).add(address_of(site))
+    return found
+
+
+def _lies_between_rows(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the element beside that of a lane belongs to a thread of the next row of the block: what lies apart is a dimension of an array, and no structure."""
+    return bytes_between_rows(evidence, site) == site.width // 8
+
+
+def _move_what_is_coalesced(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether most of these accesses bring elements one for one to stores, or from loads, whose lanes are neighbours, as a transpose does."""
+    others: dict[Site, list[Site]] = {}
+    for store in evidence.of("global store"):
+        for load in makers_since_access(evidence, makers_of_value(evidence, store)):
+            if load.kind == "global load" and load.executed == store.executed:
+                others.setdefault(load, []).append(store)
+                others.setdefault(store, []).append(load)
+    moving = [
+        site
+        for site in sites
+        if site in others and all(_has_neighbours(evidence, one) for one in others[site])
+    ]
+    return 2 * unused_of(moving) > unused_of(sites)
+
+
+def _has_neighbours(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes of a warp take elements side by side, each one of its own."""
+    filled = (site.ideal_sectors or 0.0) * SECTOR_BYTES
+    return not lies_apart(evidence, site) and filled >= site.bytes_of_lanes > 0
+
+
+def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
+    """Returns in how many bytes a thread may access its elements at once, as far as its part of the data is aligned; "" if that is one element.
+
+    A vector has to begin at a multiple of its bytes, and arrays begin at one of 256. Parts of 84 bytes begin at multiples of 4.
+    """
+    apart = _sizes_of_parts(evidence, sites)
+    known = [one for one in apart if one]
+    aligned = math.gcd(_WIDEST, *known)
+    if known and 8 * aligned <= max(site.width for site in sites):
+        return ""
+    if len(known) == len(apart):
+        return AT_ONCE[aligned]
+    return f"{AT_ONCE[aligned]} if each thread's part begins at a multiple of that"
+
+
+def _sizes_of_parts(evidence: Evidence, sites: Iterable[Site]) -> set[int | None]:
+    """Returns how many bytes the parts of the data have that a thread each takes; None for those of which the code does not say it."""
+    return {bytes_between_lanes(evidence, [site]) or find_structure(evidence, site) for site in sites}
+
+
+def _leave_gaps(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether a thread's part of the data needs several accesses, however wide they are: between the lanes of each lies what the others take.
+
+    Where the code does not say how many bytes a part has, the sectors of a request do: parts of 16 bytes lie in 16 of them.
+    """
+    sizes = _sizes_of_parts(evidence, sites)
+    known = [one for one in sizes if one]
+    if len(known) == len(sizes):
+        return max(known) > math.gcd(_WIDEST, *known)
+    touched = sum(site.sectors or 0.0 for site in sites) * SECTOR_BYTES
+    return touched > _WIDEST * sum(site.lane_executions for site in sites)
+
+
+def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each lane accesses all that lies between its own place and that of the next lane, in each array, however many sectors that is.
+
+    Some elements of an array may have an address in registers of their own: then it is by its pointer that they are of one array.
+    """
+    by_registers = {site: base_of(site) for site in sites}
+    by_pointer = {site: find_pointers(evidence, site) or base for site, base in by_registers.items()}
+    between = bytes_between_lanes(evidence, sites)
+    return between is not None and any(
+        _bytes_of_each(arrays) == {between} for arrays in (by_registers, by_pointer)
+    )
+
+
+def _bytes_of_each(arrays: Mapping[Site, object]) -> set[int | None]:
+    """Returns how many bytes a lane takes of each array; None for one of which it takes a single element."""
+    widths: dict[object, dict[object, int]] = {}
+    for site, array in arrays.items():
+        widths.setdefault(array, {})[base_of(site), offset_of(site)] = site.width // 8
+    return {sum(taken.values()) if len(taken) > 1 else None for taken in widths.values()}
+
+
+def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
+    """Returns how many threads wide a block is whose rows fill less than a sector each, and lie apart; 0 for other accesses."""
+    columns = evidence.shape.block[0] if evidence.shape else LANES
+    for site in sites:
+        width = site.width // 8
+        offsets = (offsets_of_threads(evidence, site) or ())[:LANES]
+        row = tuple(range(0, columns * width, width)) if width else ()
+        if len(offsets) < LANES or columns * width >= SECTOR_BYTES or offsets[:columns] != row:
+            return 0
+    return columns if len({site.width for site in sites}) == 1 and columns > 1 else 0
+
+
+def advise_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
+    if by_data:
+        return (
+            "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory, or "
+            f"{_BRING_INTO_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
+        )
+    is_divided = name == "uncoalesced-loads" and _divides_in_lanes(evidence, sites)
+    return IN_TRITON[name] + (_DESPITE_REMAINDERS if is_divided else "")
+
+
+def _divides_in_lanes(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether an address needs a division of what differs from lane to lane: an index that all share sets none of them apart.
+
+    The quotient is the upper half of a product with the reciprocal of the divisor.
+    """
+    of_lanes = find_differing(evidence) & find_address_work_of(evidence, sites)
+    return any(site.opcode.startswith("IMAD.HI") for site in of_lanes.intersection(find_dividing(evidence)))
