@@ -46,7 +46,7 @@ def predicted():
 
 
 def test_the_record_counts_the_pairs_of_the_blind_tests():
-    assert read_record() == blind.count_answers(PAIRS, blind.read_followed()), "blind.py writes it anew"
+    assert read_record() == blind.count_answers(PAIRS, blind.read_all_followed()), "blind.py writes it anew"
     assert sum(count.kernels for count in read_record().values()) == len(PAIRS)
 
 
@@ -56,6 +56,22 @@ def test_kernels_that_were_followed_are_pairs_whose_author_changed_something_els
         pair = pairs[row["test"], row["pair"]]
         assert row["cause"] not in pair["right"].split(), row
         assert row["authors"] == pair["saved"], row
+
+
+def test_what_was_followed_before_the_authors_change_was_known_is_what_was_named_first():
+    named = {(pair["test"], pair["pair"]): pair["named_1"] for pair in PAIRS}
+    for row in blind.read_followed(blind.FOLLOWED_UNSEEN):
+        assert row["cause"] == named.get((row["test"], row["pair"]), row["cause"]), row
+
+
+@pytest.mark.parametrize(
+    ("rank", "saved", "counted"), [("2", "25", (1, 1)), ("2", "", (1, 0)), ("1", "25", (0, 0))]
+)
+def test_where_the_author_changed_the_same_following_it_says_nothing_more(rank, saved, counted):
+    pair = {"test": "1", "pair": "a", "named_1": "barriers", "expects_1": "30", "rank": rank, "saved": "40"}
+    row = {"test": "1", "pair": "a", "cause": "barriers", "saved": saved}
+    (count,) = blind.count_answers([pair], [row]).values()
+    assert count[4:] == counted
 
 
 def test_only_first_causes_that_were_named_before_the_kernel_was_known_count_as_followed():

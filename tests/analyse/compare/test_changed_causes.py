@@ -157,18 +157,10 @@ def test_what_costs_a_slower_side_time_appeared_whatever_hid_it_before():
     assert (names(found.new), found.unmoved) == (["idle-lanes"], [])
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "hidden"),
-    [
-        ("2", "3", {"loads-not-overlapped": (10.5, 16.4)}),  # one wait a slab instead of one a step
-        ("1", "2", {"redundant-global-loads": (11.8, 75.1)}),
-    ],
-)
-def test_of_rungs_that_got_faster_what_was_hidden_before_did_not_grow(recorded, before, after, hidden):
-    found = compare_profiles(*profiles_in(recorded, before, after))
-    kept = {one.cause: one for one in found.causes_kept}
-    for cause, saves in hidden.items():
-        assert (kept[cause].before_pct, kept[cause].after_pct) == pytest.approx(saves, abs=1)
+def test_of_rungs_that_got_faster_what_was_hidden_before_did_not_grow(recorded):
+    found = compare_profiles(*profiles_in(recorded, "1", "2"))
+    (kept,) = [one for one in found.causes_kept if one.cause == "redundant-global-loads"]
+    assert (kept.before_pct, kept.after_pct) == pytest.approx((11.8, 75.1), abs=1)
     assert found.causes_more == []
     assert "Against that" not in found.headline.why
 
