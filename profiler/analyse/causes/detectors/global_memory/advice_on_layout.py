@@ -42,8 +42,8 @@ _BRING_INTO_ORDER = (
 )
 _LET_GATHER = "store in the order of the work, and let what reads the results gather them"
 _DESPITE_REMAINDERS = (
-    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
-    "BLOCK)`, or use a mask instead."
+    "Triton does not see that offsets which are remainders or quotients stay neighbours. Where BLOCK divides the size, write "
+    "`tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), BLOCK)` and `tl.max_constancy(offsets // size, BLOCK)`. Otherwise, "
 )
 
 
@@ -220,7 +220,8 @@ def advise_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_da
             f"{_BRING_INTO_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
         )
     is_divided = name == "uncoalesced-loads" and _divides_in_lanes(evidence, sites)
-    return IN_TRITON[name] + (_DESPITE_REMAINDERS if is_divided else "")
+    usual = IN_TRITON[name]
+    return f"{_DESPITE_REMAINDERS}{usual[0].lower()}{usual[1:]}" if is_divided else usual
 
 
 def _divides_in_lanes(evidence: Evidence, sites: Sequence[Site]) -> bool:
