@@ -23,7 +23,8 @@ IN_A_REGISTER = "loaded_again_pct"  # the part of what lanes load that each of t
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
 )
-IN_FUNCTIONS = "in_functions_pct"  # the part of the arithmetic on doubles that is in functions, or in divisions and roots
+# The part of the arithmetic on doubles that is in functions which may become products of as many digits, or in divisions and roots; and in any functions.
+IN_FUNCTIONS, IN_ANY_FUNCTIONS = "in_functions_pct", "in_any_functions_pct"
 
 
 class FullerRun(Struct, frozen=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from profiler.analyse.causes.cause import (
     CONVERTING_FLOATS,
     IN_A_REGISTER,
+    IN_ANY_FUNCTIONS,
     IN_FUNCTIONS,
     NOT_AT_A_CEILING,
     TURNS_AT_ONCE,
@@ -55,16 +56,14 @@ def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
 
 def _are_meant(_: Cause, doubles: Cause) -> bool:
     """Returns whether functions make most of the doubles of a kernel that converts none to or from floats: it means them."""
-    return _are_in_functions(doubles) and not doubles.evidence.get(CONVERTING_FLOATS)
+    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT and not doubles.evidence.get(CONVERTING_FLOATS)
 
 
 def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
     """Returns whether functions make most of the doubles of a kernel that converts floats: some are there by mistake, such as a literal."""
-    return _are_in_functions(doubles) and bool(doubles.evidence.get(CONVERTING_FLOATS))
-
-
-def _are_in_functions(doubles: Cause) -> bool:
-    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT
+    return doubles.evidence.get(IN_ANY_FUNCTIONS, 0.0) > _MOST_PCT and bool(
+        doubles.evidence.get(CONVERTING_FLOATS)
+    )
 
 
 def _are_same_elements(*_: Cause) -> bool:

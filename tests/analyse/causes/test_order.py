@@ -117,10 +117,10 @@ def test_fewer_functions_come_before_floats_if_they_make_most_of_the_doubles(of_
 @pytest.mark.parametrize(
     ("of_doubles", "saves", "is_first"),
     [
-        ({"in_functions_pct": 51.0, "float_conversions_pct": 1.0}, 30.0, True),
-        ({"in_functions_pct": 51.0, "float_conversions_pct": 1.0}, 29.9, False),
-        ({"in_functions_pct": 50.0, "float_conversions_pct": 1.0}, 30.0, False),
-        ({"in_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
+        ({"in_any_functions_pct": 51.0, "float_conversions_pct": 1.0}, 30.0, True),
+        ({"in_any_functions_pct": 51.0, "float_conversions_pct": 1.0}, 29.9, False),
+        ({"in_any_functions_pct": 50.0, "float_conversions_pct": 1.0}, 30.0, False),
+        ({"in_any_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
     ],
 )
 def test_floats_come_before_fewer_functions_if_the_doubles_are_made_of_floats(of_doubles, saves, is_first):

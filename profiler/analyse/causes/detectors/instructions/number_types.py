@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_FUNCTIONS
+from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_ANY_FUNCTIONS, IN_FUNCTIONS
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.double_functions import (
     find_divisions_of_doubles,
+    find_inlined_doubles,
     find_spared_by_floats,
 )
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
@@ -223,7 +224,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {
             "fp64_instructions_pct": share,
             "fp64_busy_pct": busy,
-            IN_FUNCTIONS: _part_in_functions(evidence, sites),
+            IN_FUNCTIONS: _part_in_functions(evidence, sites, find_divisions_of_doubles(evidence)),
+            IN_ANY_FUNCTIONS: _part_in_functions(evidence, sites, find_inlined_doubles(evidence)),
             # Where values become doubles or floats on the way, some doubles may be there by mistake.
             CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),
         },
@@ -249,10 +251,10 @@ def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:
     return bool(narrowing) and not are_data
 
 
-def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:
-    """Returns how many per cent of these executions are in functions: those that the compiler calls, such as a power, and divisions and roots in line."""
+def _part_in_functions(evidence: Evidence, sites: Iterable[Site], in_line: Mapping[Site, float]) -> float:
+    """Returns how many per cent of these executions are in functions: those that the compiler calls, such as a power, and these parts of what is in line."""
     called = dict.fromkeys((site for one in find_compiler_functions(evidence) for site in one.sites), 1.0)
-    parts = find_divisions_of_doubles(evidence) | called
+    parts = {**in_line, **called}
     executed = {site: site.executed for site in sites}
     within = sum(times * parts.get(site, 0.0) for site, times in executed.items())
     return 100 * within / (sum(executed.values()) or 1.0)
