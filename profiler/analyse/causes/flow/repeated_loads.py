@@ -211,12 +211,12 @@ def _is_stored(
     )
 
 
-def fits_in_block(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
+def fits_in_block(evidence: Evidence, before: Loop, loop: Loop | None, loads: Sequence[Site]) -> bool:
     """Returns whether a block could keep what it loads in the loop until then, since the loop before, in registers or in shared memory.
 
-    If a loop around this one does not hold the one before, all of its turns are read anew.
+    If a loop around this one does not hold the one before, all of its turns are read anew. Without a loop, each warp loads once.
     """
-    first = min(_loops_since(evidence, before, loop), key=lambda one: one.start)
+    first = min(_loops_since(evidence, before, loop), key=lambda one: one.start) if loop else None
     return _bytes_of_block(evidence, loads, first) <= _MOST_KEPT_BYTES
 
 
@@ -239,9 +239,10 @@ def _loops_since(evidence: Evidence, before: Loop, loop: Loop) -> list[Loop]:
     ]
 
 
-def _bytes_of_block(evidence: Evidence, loads: Iterable[Site], loop: Loop) -> float:
-    """Returns how many bytes the loads in a loop bring to a block each time that it enters the loop."""
-    entering = evidence.last_before(evidence.inside(loop)[0].function, loop)
+def _bytes_of_block(evidence: Evidence, loads: Sequence[Site], loop: Loop | None) -> float:
+    """Returns how many bytes the loads bring to a block each time that it enters the loop, or once without one."""
+    sites = evidence.by_function[loads[0].function]
+    entering = evidence.last_before(loads[0].function, loop) if loop else sites[0]
     if entering is None or evidence.shape is None:
         return math.inf
     return sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed

@@ -79,18 +79,20 @@ class TakenBack(NamedTuple):
 
 @kept
 def find_taken_back(evidence: Evidence) -> TakenBack:
-    """Returns the loads of a loop from the places to which the same thread stored in an earlier loop, if a block could have kept the values.
+    """Returns the loads from the places to which the same thread stored in an earlier loop, if a block could have kept the values.
 
-    Nothing else may have stored there since, and nothing else may read nearby, where another thread may have stored.
+    Nothing else may have stored there since, and nothing else may read nearby, where another thread may have stored. The loads may be
+    those of a loop, or of one that the compiler has unrolled whole.
     """
     found = TakenBack([], [])
     for sites in evidence.by_function.values():
-        stores = [one for one in sites if one.kind == "global store"]
+        around = evidence.loops_around(one for one in sites if one.kind == "global store")
         loads = [one for one in sites if _may_be_of_own(one)]
-        between = list(product(evidence.loops_around(stores), evidence.loops_around(loads)))
-        if any(before.end < loop.start for before, loop in between):  # addresses take long to find
-            addresses = first_addresses(sites)
-            for before, loop in between:
+        if not around or not loads or min(loop.end for loop in around) >= loads[-1].instruction.offset:
+            continue  # addresses take long to find
+        addresses = first_addresses(sites)
+        for before, loop in product(around, dict.fromkeys(map(evidence.innermost_loop, loads))):
+            if loop is None or before.end < loop.start:
                 one = _taken_back(evidence, addresses, before, loop)
                 found.loads.extend(one.loads)
                 found.overwritten.extend(one.overwritten)
@@ -102,38 +104,35 @@ def _may_be_of_own(site: Site) -> bool:
     return site.kind == "global load" and ".CONSTANT" not in site.opcode and ".STRONG" not in site.opcode
 
 
-def _taken_back(evidence: Evidence, addresses: Mapping[Site, int], before: Loop, loop: Loop) -> TakenBack:
-    """Returns what a loop takes back of all that one before it has stored."""
-    since = [
-        one
-        for one in evidence.by_function[evidence.inside(loop)[0].function]
-        if one in addresses and one.instruction.offset >= before.start
+def _taken_back(
+    evidence: Evidence, addresses: Mapping[Site, int], before: Loop, loop: Loop | None
+) -> TakenBack:
+    """Returns what a loop, or the code behind all loops, takes back of all that one before it has stored."""
+    since = [one for one in addresses if one.instruction.offset >= before.start]
+    stored = [one for one in since if one.kind == "global store" and one.instruction in before]
+    later = [
+        one for one in since if one.instruction.offset > before.end and evidence.innermost_loop(one) is loop
     ]
-    stored, again = (
-        [one for one in since if one.kind == "global store" and one.instruction in around]
-        for around in (before, loop)
-    )
-    back = [one for one in since if _may_be_of_own(one) and one.instruction in loop]
-    places = {addresses[one] for one in stored} & {addresses[one] for one in back}
-    stored, back, again = (
-        [one for one in some if addresses[one] in places] for some in (stored, back, again)
-    )
+    back = [one for one in later if _may_be_of_own(one) and is_near(addresses, one, stored)]
+    stored = [one for one in stored if is_near(addresses, one, back)]
+    again = [one for one in later if one.kind == "global store" and is_near(addresses, one, back)]
     own = {*stored, *back, *again}
     if (
-        before.end >= loop.start
-        or not _are_alike(stored, back)
+        not _come_to_the_same(addresses, stored, back)
         or any(one not in own and is_near(addresses, one, back) for one in since)
         or not fits_in_block(evidence, before, loop, back)
     ):
         return TakenBack([], [])
-    is_overwritten = _are_alike(stored, again) and {addresses[one] for one in again} == places
-    return TakenBack(back, stored if is_overwritten else [])
+    return TakenBack(back, stored if _come_to_the_same(addresses, stored, again) else [])
 
 
-def _are_alike(some: Collection[Site], others: Collection[Site]) -> bool:
-    """Returns whether these are executed, and those, about as often."""
+def _come_to_the_same(
+    addresses: Mapping[Site, int], some: Collection[Site], others: Collection[Site]
+) -> bool:
+    """Returns whether these and those are executed about as often, and begin at the same places. A loop that is unrolled further begins at more."""
     first, second = (sum(one.executed for one in each) for each in (some, others))
-    return 0 < max(first, second) <= NEARLY_ALIKE * min(first, second)
+    places, more = sorted(({addresses[one] for one in each} for each in (some, others)), key=len)
+    return 0 < max(first, second) <= NEARLY_ALIKE * min(first, second) and places <= more
 
 
 def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:

@@ -71,3 +71,18 @@ def test_values_that_stay_where_they_were_stored_are_loaded_in_vain():
 )
 def test_a_thread_takes_back_its_own_values_where_nobody_else_may_have_changed_them(changed, is_found):
     assert bool(taken_back(**changed)) == is_found
+
+
+@pytest.mark.parametrize(("turns", "begin", "is_found"), [(10, 0, True), (9, 0, False), (10, 4, False)])
+def test_a_loop_that_is_unrolled_whole_takes_back_as_much(turns, begin, is_found):
+    lines = executing(400.0, *START, *PLACE)
+    first = len(lines)
+    lines += executing(4000.0, "STG.E [R8.64], R10", "IADD3 R8, R8, 0x400, RZ", f"@P0 BRA {16 * first:#x}")
+    places = [f"[R8.64+{0x400 * turn + begin:#x}]" for turn in range(turns)]
+    lines += executing(
+        400.0, *IN_OTHER_WORDS, *(f"LDG.E R{20 + turn}, {place}" for turn, place in enumerate(places))
+    )
+    facts = {len(lines) - 1: {"waits": {"long_scoreboard": 10}}}
+    lines += executing(400.0, *(f"STG.E {place}, R{20 + turn}" for turn, place in enumerate(places)), "EXIT")
+    found = [one.name for one in detect_taken_back(evidence_of(*lines, facts=facts, grid=50))]
+    assert found == (["redundant-global-stores"] if is_found else [])
