@@ -98,7 +98,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         detected=(
             "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch. "
             "Whole warps count too, if a test sends them away or they bring only zeros to a sum. "
-            "So does work that adds nothing: arithmetic behind the end of a row, or the same turns of a loop in all threads of a block."
+            "So does work that adds nothing: arithmetic behind the end of a row, or the same turns of a loop, or the same result, in all threads of a block."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",

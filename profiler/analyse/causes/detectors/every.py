@@ -14,6 +14,7 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
+    blocks_of_one,
     copies,
     lanes,
     padding,
@@ -80,6 +81,7 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
+    blocks_of_one.detect_blocks_of_one,
     copies.detect_copies,
     padding.detect_padding,
     zeros.detect_zeros_added,

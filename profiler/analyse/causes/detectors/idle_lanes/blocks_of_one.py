@@ -1,0 +1,57 @@
+"""Detects blocks with one result, which each of their threads computes, and one stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.sharing_out import without_repeated_by_threads
+from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, STORES, executed_parts
+from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.catalog.metrics import LANES
+
+
+def detect_blocks_of_one(evidence: Evidence) -> Iterable[Candidate]:
+    """Names blocks of which each thread could have a result of its own: all of them compute what the block stores."""
+    if not (
+        evidence.has_costs and evidence.shape and evidence.shape.threads > 1 and _has_one_result(evidence)
+    ):
+        return
+    left = left_of_blocks(evidence, 1 / evidence.shape.threads)
+    # Behind an exit of all other threads, one stores alone.
+    repeated = {site: 1 - left for site in evidence.sites if site.lanes in (None, LANES)}
+    effect = without_repeated_by_threads(evidence, repeated)
+    yield Candidate(
+        "idle-lanes",
+        f"All {evidence.shape.threads:,} threads of a block compute the same result, and one would do: nothing that is stored depends on the thread.",
+        "Give each thread a result of its own: let it compute what a block computes now, for `blockIdx.x * blockDim.x + threadIdx.x` in place of "
+        "`blockIdx.x`, and launch as many fewer blocks.",
+        replace(effect, resources={**effect.resources, LAUNCH: spare_launches(evidence, left)}),
+        executed_parts(repeated),
+        {"repeated_instructions_pct": 100 * sum(executed_parts(repeated).values()) / evidence.executed},
+        in_triton="Let each program compute a block of results (`tl.arange`) instead of one: all threads of a program compute alike what has only one "
+        "element.",
+    )
+
+
+def _has_one_result(evidence: Evidence) -> bool:
+    """Returns whether a block stores, and neither what it stores, nor where, nor its way there depends on the thread.
+
+    Only which thread stores may. Where threads meet, or add something up, each of them has a part in the result.
+    """
+    stores = evidence.of("global store")
+    differing = find_differing_in_block(evidence)
+    return (
+        bool(stores)
+        and all(differing.isdisjoint(sources_of(evidence, store)) for store in stores)
+        and all(
+            site not in differing for site in evidence.of(*ACCESSES, *ARITHMETIC) if site.kind not in STORES
+        )
+        and not evidence.of("barrier", "tensor", "atomic", "local", "shared store", "shared atomic")
+        and not any(site in differing and site.instruction.name == "BRA" for site in evidence.of("control"))
+    )
