@@ -26,6 +26,8 @@ _MOST_PCT = 50.0
 # What the first causes of blind tests were expected to save was nearly 8 points or more beside what was saved, on average, whatever the cause
 # (docs/track-record.md): less than about half of that is no difference to explain.
 _WORTH_A_REASON = 5
+# What would save a tenth of the time looks like a change of its own. What saves less than 3 % is not named as a cause.
+_LOOKS_LIKE_MUCH, _LITTLE = 10.0, 3.0
 # Of what stands behind another cause only because a first step passed it too.
 _TOWARDS = "it is the first step towards {}"
 _IDLE_SMS = "idle_sms_pct"
@@ -147,6 +149,23 @@ def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
     return [
         f"{first.cause} stands before {listed(names)}, which would save more: {why}."
         for why, names in behind.items()
+    ]
+
+
+def what_goes_along(causes: Iterable[Cause]) -> list[str]:
+    """Returns which of these causes would save much by themselves, and little once those above them are removed: one change may remove both."""
+    along: list[str] = []
+    before: float | None = None
+    for one in (one for one in causes if not one.is_ceiling):
+        together = one.saves_pct.together or one.saves_pct.expected
+        if before is not None and one.saves_pct.expected >= _LOOKS_LIKE_MUCH and together - before < _LITTLE:
+            along.append(one.cause)
+        before = together
+    if not along:
+        return []
+    verb, them = ("each save", "them") if len(along) > 1 else ("saves", "it")
+    return [
+        f"{listed(along)} {verb} less than {_LITTLE:.0f} % more once what stands above {them} is removed."
     ]
 
 

@@ -10,7 +10,7 @@ from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.order import in_order, why_not_by_saving
+from profiler.analyse.causes.order import in_order, what_goes_along, why_not_by_saving
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 from tests.made_causes import cause_of
@@ -315,3 +315,33 @@ def test_a_change_that_spares_waiting_for_loads_leaves_what_atomics_of_one_place
     effect = evidence.without(dict.fromkeys(evidence.of("global load"), 1.0))
     bound, _ = find.bound_of(evidence, Candidate("redundant-global-loads", "", "", effect))
     assert bound == pytest.approx(most)
+
+
+def added_up(*causes):
+    return [cause_of(name, saves, together=together) for name, saves, together in causes]
+
+
+STORES, WAITING, FEW = ("uncoalesced-stores", 50.0, None), "loads-not-overlapped", "narrow-accesses"
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([(WAITING, 40.0, 52.9)], [f"{WAITING} saves less than 3 % more once what stands above it is removed."]),
+        ([(WAITING, 40.0, 53.1)], []),
+        ([(WAITING, 9.9, 50.0)], []),  # which nobody takes for much
+        (
+            [(FEW, 30.0, 51.0), (WAITING, 40.0, 52.0)],
+            [f"{FEW} and {WAITING} each save less than 3 % more once what stands above them is removed."],
+        ),
+        ([(FEW, 30.0, 60.0), (WAITING, 40.0, 62.0)], [f"{WAITING} saves less than 3 % more once what stands above it is removed."]),
+    ],
+)  # fmt: skip
+def test_the_answer_says_what_one_change_takes_along(others, said):
+    causes = added_up(STORES, *others)
+    assert what_goes_along(causes) == said
+    assert all(text in str(cause_blocks(causes, [])) for text in said)
+
+
+def test_a_ceiling_takes_nothing_along():
+    assert what_goes_along([cause_of("at-memory-bandwidth", 0.0), *added_up((WAITING, 40.0, None))]) == []

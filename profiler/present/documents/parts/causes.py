@@ -22,7 +22,7 @@ from profiler.analyse.causes.headline import (
     split_advice,
     tells_bound,
 )
-from profiler.analyse.causes.order import why_not_by_saving
+from profiler.analyse.causes.order import what_goes_along, why_not_by_saving
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, answers_naming
@@ -120,7 +120,8 @@ def _each_cause(
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
         meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
-        blocks += [Text(text) for text in (*shared.values(), *why_not_by_saving(causes)) if text not in told]
+        texts = (*shared.values(), *why_not_by_saving(causes), *what_goes_along(shown))
+        blocks += [Text(text) for text in texts if text not in told]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
