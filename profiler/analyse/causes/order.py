@@ -27,7 +27,7 @@ _MOST_PCT = 50.0
 # (docs/track-record.md): less than about half of that is no difference to explain.
 _WORTH_A_REASON = 5
 # What would save a tenth of the time looks like a change of its own. What saves less than 3 % is not named as a cause.
-_LOOKS_LIKE_MUCH, _LITTLE = 10.0, 3.0
+_LOOKS_LIKE_MUCH, _LITTLE = 10, 3  # percent
 # Of what stands behind another cause only because a first step passed it too.
 _TOWARDS = "it is the first step towards {}"
 _IDLE_SMS = "idle_sms_pct"
@@ -164,9 +164,7 @@ def what_goes_along(causes: Iterable[Cause]) -> list[str]:
     if not along:
         return []
     verb, them = ("each save", "them") if len(along) > 1 else ("saves", "it")
-    return [
-        f"{listed(along)} {verb} less than {_LITTLE:.0f} % more once what stands above {them} is removed."
-    ]
+    return [f"{listed(along)} {verb} less than {_LITTLE} % more once what stands above {them} is removed."]
 
 
 def _why_surer(first: Cause, other: Cause) -> str | None:
