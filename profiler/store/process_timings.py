@@ -1,4 +1,4 @@
-"""What a process reports that timed a kernel without the profiler: its repeats, and the facts about them."""
+"""The report of a process that has timed a kernel without the profiler: each repeat, and the facts that hold for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored as documents: runs, the ladders that have any, and the kernels of a ladder."""
+"""Documents that list what is stored: the runs, the ladders that have runs, and the kernels of a ladder."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ _WALK = (
     "`blockDim.x`), and shuffles add up what all need."
 )
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
+ALIKE_IN_TRITON = "all threads of a program compute alike what has only one element."
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks side by side."
 
 

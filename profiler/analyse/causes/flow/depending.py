@@ -73,7 +73,7 @@ def find_depending(
 
 
 class _Step(NamedTuple):
-    """What the search reads of an instruction, many times."""
+    """The parts of an instruction that the search reads. It reads them many times, so they are gathered once."""
 
     site: Site
     offset: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.sharing_out import without_repeated_by_threads
+from profiler.analyse.causes.detectors.sharing_out import ALIKE_IN_TRITON, without_repeated_by_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import (
     ACCESSES,
@@ -51,7 +51,7 @@ _BEGIN = (
 _DIRECTLY = "compute each element directly (such as a power), or prepare all of them before the kernel."
 _BLOCK_OF_ELEMENTS = (
     "Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn of a loop: "
-    "all threads of a program compute alike what has only one element."
+    f"{ALIKE_IN_TRITON}"
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.sharing_out import without_repeated_by_threads
+from profiler.analyse.causes.detectors.sharing_out import ALIKE_IN_TRITON, without_repeated_by_threads
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH
@@ -34,8 +34,7 @@ def detect_blocks_of_one(evidence: Evidence) -> Iterable[Candidate]:
         replace(effect, resources={**effect.resources, LAUNCH: spare_launches(evidence, left)}),
         executed_parts(repeated),
         {"repeated_instructions_pct": 100 * sum(executed_parts(repeated).values()) / evidence.executed},
-        in_triton="Let each program compute a block of results (`tl.arange`) instead of one: all threads of a program compute alike what has only one "
-        "element.",
+        in_triton=f"Let each program compute a block of results (`tl.arange`) instead of one: {ALIKE_IN_TRITON}",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.sharing_out import without_repeated_by_threads
+from profiler.analyse.causes.detectors.sharing_out import ALIKE_IN_TRITON, without_repeated_by_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import (
     ARITHMETIC,
@@ -47,8 +47,8 @@ def detect_computed_by_threads(evidence: Evidence) -> Iterable[Candidate]:
             without_repeated_by_threads(evidence, repeated),
             repeating,
             {"repeated_instructions_pct": share},
-            in_triton="Compute these values for a block of turns at once (`tl.arange`), and let `tl.dot` or `tl.sum` make what all of them lead to: all "
-            "threads of a program compute alike what has only one element.",
+            in_triton="Compute these values for a block of turns at once (`tl.arange`), and let `tl.dot` or `tl.sum` make what all of them lead to: "
+            f"{ALIKE_IN_TRITON}",
         )
 
 
