@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.divisors import WhoInverts, find_products_for_quotients
 from profiler.analyse.code.math_functions.lasting import lasting_function
 from profiler.analyse.code.math_functions.sizes import (
-    FAST_DIVISION,
     FAST_POWER,
     FAST_ROOT,
     Size,
@@ -17,10 +18,12 @@ from profiler.analyse.code.math_functions.sizes import (
     tests_reciprocal,
 )
 
-_WITH_FAST_FORM = (
-    "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
-    "powf, or look values up."
-)
+_WITH_FAST_FORM = "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), or multiply instead of dividing and of powf."
+_INSTEAD_OF_POWERS = ", and write powers with a small whole exponent as products (`x * x * x`)"
+_INSTEAD_OF_DIVIDING: Mapping[WhoInverts, str] = {
+    "thread": ", and multiply by a reciprocal that is taken once for all divisions by the same number",
+    "host": ", and multiply by the reciprocal of a divisor that is a constant or a parameter, which the host can pass",
+}
 WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
@@ -44,7 +47,9 @@ _TRITON_SAYS = {
 _TRITON_WRITES = {r"\b(exp|log|sin|sqrt)\(": r"tl.\1(", r"\b(rint|trunc)\(": r"libdevice.\1("}  # in formulas
 
 
-def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> tuple[str, str, str]:
+def advise_on_functions(
+    evidence: Evidence, spared: Mapping[Site, float], dropped: Mapping[Site, Size]
+) -> tuple[str, str, str]:
     """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared, also in words of Triton.
 
     These are empty where it is not known which functions are evaluated. `dropped` says which part of a fast form is not needed either.
@@ -62,7 +67,8 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     if any(part and scales_norm(site.instruction) for site, part in spared.items()):
         written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
-    advice = in_triton = _with_fast_forms(forms, _are_mostly_roots(forms, spared, dropped))
+    products = [who for site, who in find_products_for_quotients(evidence).items() if spared.get(site)]
+    advice = in_triton = _with_fast_forms(forms, _are_mostly_roots(forms, spared, dropped), products)
     for in_cuda, instead in _TRITON_SAYS.items():
         in_triton = in_triton.replace(in_cuda, instead)
     written_in_triton = written
@@ -71,17 +77,15 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     return names, advice + written, in_triton + written_in_triton if forms or written else ""
 
 
-def _with_fast_forms(forms: Sequence[str], of_roots: bool) -> str:
+def _with_fast_forms(forms: Sequence[str], of_roots: bool, products: Collection[WhoInverts]) -> str:
     if not forms:
         return _WITH_FAST_FORM
-    instead = " and of ".join(
-        what for what, form in (("dividing", FAST_DIVISION), ("powf", FAST_POWER)) if form in forms
-    )
     named = [f"`{form}`{f' {_BY_A_ROOT}' * (of_roots and form == FAST_ROOT)}" for form in forms]
     return (
         f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(named)}{_ROOTS_ALONE if of_roots else ', or `-use_fast_math`'})"
-        + (f", multiply instead of {instead}" if instead else "")
-        + ", or look values up."
+        + "".join(instead for who, instead in _INSTEAD_OF_DIVIDING.items() if who in products)
+        + _INSTEAD_OF_POWERS * (FAST_POWER in forms)
+        + "."
     )
 
 

@@ -23,8 +23,9 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
+from profiler.analyse.causes.flow.arithmetic.divisors import find_products_for_quotients
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
-from profiler.analyse.causes.flow.dataflow import changed_in, sources_of
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
 from profiler.analyse.code.math_functions.sizes import (
@@ -39,7 +40,6 @@ from profiler.analyse.code.math_functions.sizes import (
     takes_logarithm_of_power,
     tests_reciprocal,
 )
-from profiler.analyse.code.registers import REGISTER
 from profiler.text import whole_percent
 
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
@@ -88,14 +88,14 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_doubles = sum(spared[site] for site in {*find_called_doubles(evidence), *inlined})
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
-    names, advice, in_triton = advise_on_functions(spared, dropped)
+    names, advice, in_triton = advise_on_functions(evidence, spared, dropped)
     for_loads = evidence.time_of(find_loads_between_slow_paths(evidence), _LOADS)
     apart = for_loads > evidence.time_of(spared)
     if of_library > most and advice != WITHOUT_FAST_FORM:
         in_triton = _OF_LIBRARY
     if of_doubles > most:
         divisions = sum(executed_parts(find_divisions_of_doubles(evidence)).values())
-        advice = in_triton = _DIVIDING_DOUBLES if divisions > most else _OF_DOUBLES
+        advice = in_triton = _DIVIDING_DOUBLES if divisions > most else _of_doubles(evidence)
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
     # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
@@ -129,13 +129,20 @@ _OF_LIBRARY = (
 )
 _OF_DOUBLES = (
     "Functions of doubles have no fast forms: evaluate a function less often (once for all elements that share its arguments, in a table or on "
-    "the host), write powers with a small whole exponent as products (`x * x * x`), or compute in single precision if that is enough."
+    "the host),{} or compute in single precision if that is enough."
 )
+_POWERS_AS_PRODUCTS = " write powers with a small whole exponent as products (`x * x * x`),"
 _DIVIDING_DOUBLES = (
     "Divisions, roots and norms of doubles take 11 to 33 instructions each: multiply by a reciprocal that is taken once for all divisions by the same "
     "number, multiply numerators and denominators and divide once at the end, compare squares instead of roots, or compute in single precision if that "
     "is enough."
 )
+
+
+def _of_doubles(evidence: Evidence) -> str:
+    """Returns advice on functions of doubles. The powers among them are what the compiler calls."""
+    called = evidence.without(dict.fromkeys(find_called_doubles(evidence), 1.0))
+    return _OF_DOUBLES.format(_POWERS_AS_PRODUCTS * (evidence.model.saved(called) >= WORTH_A_CHANGE))
 
 
 def _more_warps(evidence: Evidence) -> float:
@@ -227,10 +234,10 @@ def _keep_special(
 def _find_dropped(evidence: Evidence) -> dict[Site, Size]:
     """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
-    A reciprocal of a root is one function, which is as long as the root. A division by what its loop does not change is a product with the
+    A reciprocal of a root is one function, which is as long as the root. A division by the same number as others is a product with the
     reciprocal, which is taken once.
     """
-    dropped = {site: _BY_RECIPROCAL for site in evidence.of("fp32") if _has_lasting_divisor(evidence, site)}
+    dropped = dict.fromkeys(find_products_for_quotients(evidence), _BY_RECIPROCAL)
     return dropped | {site: TESTED_RECIPROCAL for site in evidence.sites if _is_of_root(evidence, site)}
 
 
@@ -242,14 +249,6 @@ def _is_of_root(evidence: Evidence, site: Site) -> bool:
         if root.instruction.name == "FFMA"
         for factor in sources_of(evidence, root)
         for guess in sources_of(evidence, factor)
-    )
-
-
-def _has_lasting_divisor(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction tests the quotient of a precise division whose divisor stays the same in the loop around it."""
-    loop = evidence.innermost_loop(site) if site.instruction.name == "FCHK" else None
-    return loop is not None and changed_in(evidence, loop).isdisjoint(
-        REGISTER.findall(site.instruction.operands[-1])
     )
 
 

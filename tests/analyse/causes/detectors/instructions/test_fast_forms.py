@@ -58,9 +58,9 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        (SINE, "Use the fast form (`__sinf`, or `-use_fast_math`), or look values up."),
-        (POWER, "Use the fast form (`__powf`, or `-use_fast_math`), multiply instead of powf, or look values up."),
-        ((*DIVISION, *LOG), "Use the fast forms (`__logf`, `__fdividef`, or `-use_fast_math`), multiply instead of dividing, or"),
+        (SINE, "Use the fast form (`__sinf`, or `-use_fast_math`)."),
+        (POWER, "Use the fast form (`__powf`, or `-use_fast_math`), and write powers with a small whole exponent as products (`x * x * x`)."),
+        ((*DIVISION, *LOG), "Use the fast forms (`__logf`, `__fdividef`, or `-use_fast_math`)."),
         (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], "Use the fast forms (`__expf`, `__logf`, `__sinf`,"),  # no name
     ],
 )  # fmt: skip
@@ -71,8 +71,8 @@ def test_the_fast_forms_that_are_named_are_those_of_what_the_kernel_evaluates(li
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`), or look values up."),
-        (POWER, "Use the fast form (`libdevice.fast_powf`), multiply instead of `libdevice.pow`, or look values up."),
+        (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`)."),
+        (POWER, "Use the fast form (`libdevice.fast_powf`), and write powers with a small whole exponent as products (`x * x * x`)."),
         (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], ""),  # no name: what is said of all functions
     ],
 )  # fmt: skip
@@ -95,9 +95,9 @@ def test_a_root_alone_has_no_fast_form_of_its_own(others, alone):
     reciprocal = ("IADD3 R10, R8, 0x1800000, RZ", *["FFMA R11, R11, R12, R13"] * 16)
     lines = [*ROOT * (others + 1), *reciprocal]
     candidate = found_in(*lines, of_function=len(lines))
-    said = "(`rsqrtf` to divide by a root, or `-use_fast_math`, also for roots alone), or look values up."
+    said = "(`rsqrtf` to divide by a root, or `-use_fast_math`, also for roots alone)."
     assert candidate.advice.endswith(said) == alone
-    in_triton = "(`tl.rsqrt` to divide by a root, or `tl.sqrt` for a root alone), or look values up."
+    in_triton = "(`tl.rsqrt` to divide by a root, or `tl.sqrt` for a root alone)."
     assert candidate.in_triton.endswith(in_triton) == alone
 
 

@@ -26,7 +26,7 @@ ERF = (
     "@P0 LOP3.LUT R3, R7, 0x80000000, R2, 0xb8, !PT",
 )  # fmt: skip
 DIVISION = (
-    "MUFU.RCP R6, R3", "FCHK P0, R0, R3", "FFMA R7, -R3, R6, 1", "FFMA R7, R6, R7, R6", "FFMA R6, R0, R7, RZ", "FFMA R8, -R3, R6, R0",
+    "MUFU.RCP R6, R2", "FCHK P0, R0, R2", "FFMA R7, -R2, R6, 1", "FFMA R7, R6, R7, R6", "FFMA R6, R0, R7, RZ", "FFMA R8, -R2, R6, R0",
     "FFMA R7, R7, R8, R6", "@!P0 BRA 0x300",
 )  # fmt: skip
 SINE = ("FMUL R6, R0, 0.63661974668502807617", *["FFMA R7, R6, R7, R8"] * 19)
