@@ -42,7 +42,7 @@ def find_products_for_quotients(evidence: Evidence) -> Mapping[Site, WhoInverts]
 
 def _is_made_of_parameters(evidence: Evidence, writers: Sequence[Site], alike: Set[Site]) -> bool:
     """Returns whether a value is the same for all threads, by no loop, and made of nothing that was loaded."""
-    return alike.issuperset(writers) and all(
+    return all(one in alike for one in writers) and all(
         one.kind not in ACCESSES and evidence.innermost_loop(one) is None
         for one in all_makers(evidence, writers)
     )
