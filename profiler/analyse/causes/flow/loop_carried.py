@@ -57,24 +57,26 @@ def follows_itself(evidence: Evidence) -> bool:
     return _take_most_of_the_time(evidence, {loop for _, loop in _stores_of_chains(evidence)})
 
 
-def stores_in_each_turn(evidence: Evidence) -> bool:
-    """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
+def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
+    """Returns the loop in which warps spend most of the time, and of which most turns store results of their own, so that blocks can share the turns out.
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
     as in a search, those before may say where, and of a running count, they say what. What is added to memory without asking for the
     result is stored as well. A sum beside what is stored needs all turns, and where each warp makes a single turn, there is none to share.
     """
-    return _take_most_of_the_time(
-        evidence,
-        [
-            loop
-            for loop in evidence.loops_around(_stores_in(evidence.sites))
-            if stores_its_own(evidence, loop)
-            and evidence.goes_back(loop)
-            and not any(
-                one.kind in _RESULTS and is_carried_by(evidence, loop, one) for one in evidence.inside(loop)
-            )
-        ],
+    found = [
+        loop
+        for loop in evidence.loops_around(_stores_in(evidence.sites))
+        if stores_its_own(evidence, loop)
+        and evidence.goes_back(loop)
+        and not any(
+            one.kind in _RESULTS and is_carried_by(evidence, loop, one) for one in evidence.inside(loop)
+        )
+    ]
+    return (
+        max(found, key=lambda loop: loop.end - loop.start)
+        if _take_most_of_the_time(evidence, found)
+        else None
     )
 
 

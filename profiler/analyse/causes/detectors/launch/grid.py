@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.launch.more_blocks import advise_more_blocks
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
@@ -17,7 +18,6 @@ from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
-    stores_in_each_turn,
 )
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
@@ -34,31 +34,13 @@ from profiler.text import counted, whole_percent
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
-_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
-_MORE_BLOCKS_FOR_TURNS = (
-    "Split the work into more blocks: smaller tiles, a dimension of the grid for a loop whose turns do not need each other, or several threads or "
-    "blocks that add up their parts of one result. Where each turn needs the one before, a block can begin in the middle only with a value that it "
-    "computes directly (such as a power), or by another algorithm (such as a scan)."
-)
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
-_FEWER_TURNS = (
-    "Launch more {0}: no turn of the loop that stores needs what another one has computed. If it steps by the whole grid, more {0} share its turns out "
-    "as it is; otherwise, give the grid a dimension for what the loop counts."
-)
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
-)
-_FEWER_CHAINS = (
-    "Each result is made from the one before, and a thread makes {} such rows of results or more side by side: let each thread make fewer "
-    "of them, and launch more blocks."
-)
-_FEWER_ELEMENTS = (
-    "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
-    "and launch more programs."
 )
 _LONGER_WORK = "some warps work much longer than those beside them"
 _EARLIER_END = "most likely, some warps end long before others, which do more or wait longer"
@@ -102,14 +84,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     launched = count_blocks(evidence)
     shares_most = launched / blocks >= sms / launched
-    has_turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
-    advice, in_triton = _MORE_BLOCKS_FOR_TURNS if has_turns else _MORE_BLOCKS, ""
-    if chains < math.inf:
-        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
-    elif blocks < launched and shares_most:
-        advice = _LESS_EACH
-    elif stores_in_each_turn(evidence):
-        advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
+    advice, in_triton = advise_more_blocks(evidence, chains)
+    if chains == math.inf and blocks < launched and shares_most:
+        advice, in_triton = _LESS_EACH, ""
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.

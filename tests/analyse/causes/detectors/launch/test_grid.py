@@ -22,7 +22,7 @@ from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
-from profiler.analyse.causes.flow.loop_carried import stores_in_each_turn
+from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
 
 ADD, ATOMIC = "FADD R5, R5, R4", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"
 # The length of each list decides how often a warp passes a branch.
@@ -143,19 +143,55 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     figures = {"waves": 0.5, "sms": 132.0}
     evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
     (candidate,) = grid.detect_small_grid(evidence)
-    assert (
-        "Launch more blocks: no turn of the loop that stores needs what another" in candidate.advice
-    ) is shared_out
-    assert (
-        "If it steps by the whole grid, more blocks share its turns out as it is" in candidate.advice
-    ) is shared_out
+    assert ("none of its turns needs what another one has computed" in candidate.advice) is shared_out
+
+
+@pytest.mark.parametrize(
+    ("step", "grid_stride"),
+    [
+        ("IADD3 R10, R10, c[0x0][0xc], RZ", True),
+        ("IADD3 R10, R10, R20, RZ", True),  # of the size of the grid, which R20 holds
+        ("IADD3 R10, R10, 0x4, RZ", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("turn", "otherwise"),
+    [
+        ((MADE, STORED), "Launch more blocks, with a dimension of the grid for what the loop at made.cu:8 counts"),
+        (("FADD R7, R4, R7", "NOP"), "Let several threads or blocks share each result: the turns of the loop at made.cu:8 only"),
+    ],
+)  # fmt: skip
+def test_more_blocks_take_their_turns_of_a_loop_by_themselves_where_it_steps_by_the_grid(
+    step, grid_stride, turn, otherwise
+):
+    """The size of the grid is not read again in each turn."""
+    lines = ["LDC R20, c[0x0][0xc]", FROM, LOADED, LOAD, *turn, step, LOOP.replace("0x10", "0x30")]
+    waits = {3: {"waits": {"wait": 90}}}
+    before = [(line, 1.0) for line in lines[:3]]
+    evidence = evidence_of(*before, *lines[3:], facts=waits, grid=64, figures={"waves": 0.5, "sms": 132.0})
+    (candidate,) = grid.detect_small_grid(evidence)
+    shared = "Launch more blocks: the loop at made.cu:8 steps by the whole grid"
+    assert candidate.advice.startswith(shared if grid_stride else otherwise)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [(None, "the loop at made.cu:4"), ("  for (int i = 0; i < n; i++) {", "the loop at made.cu:4"), ("@cute.jit", "a loop")],
+)  # fmt: skip
+def test_a_loop_is_named_by_a_line_that_turns_back(text, named):
+    evidence = evidence_of(
+        ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED, facts={1: {"waits": {"wait": 90}}, 3: {"text": text}},
+        grid=64, figures={"waves": 0.5, "sms": 132.0},
+    )  # fmt: skip
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert f"the turns of {named} only add up" in candidate.advice
 
 
 @pytest.mark.parametrize(
     ("lines", "is_said"),
     [
-        ([("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], True),
-        ([("NOP", 1e9), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # each warp makes one turn
+        ([("NOP", 1.0), LOAD, "FFMA R7, R7, R7, R4", LOOP, STORED], True),
+        ([("NOP", 1e9), LOAD, "FFMA R7, R7, R7, R4", LOOP, STORED], False),  # each warp makes one turn
         ([LOAD, "FADD R7, R4, R7", STORED], False),
     ],
 )
@@ -191,7 +227,7 @@ def test_turns_in_which_few_lanes_store_may_need_those_before(lines, acting, sha
         LOOP.replace("0x10", f"{16 * lines.index(LOAD) + 32:#x}"),
     ]
     waits = {lines.index(LOAD): {"waits": {"wait": 90}}, len(lines) - 3: {"acting": acting}}
-    assert stores_in_each_turn(evidence_of(*lines, facts=waits)) is shared_out
+    assert (find_loop_storing_its_own(evidence_of(*lines, facts=waits)) is not None) is shared_out
 
 
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])

@@ -1,0 +1,62 @@
+"""Says where more blocks get their work from: which loop's turns they can share out, and what that takes."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.flow.arithmetic.shared_turns import find_loop_adding_up, steps_by_the_grid
+from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
+from profiler.analyse.code.loops import Loop
+
+_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
+_MORE_BLOCKS_FOR_TURNS = (
+    "Split the work into more blocks: smaller tiles, a dimension of the grid for a loop whose turns do not need each other, or several threads or "
+    "blocks that add up their parts of one result. Where each turn needs the one before, a block can begin in the middle only with a value that it "
+    "computes directly (such as a power), or by another algorithm (such as a scan)."
+)
+_FEWER_CHAINS = (
+    "Each result is made from the one before, and a thread makes {} such rows of results or more side by side: let each thread make fewer "
+    "of them, and launch more blocks."
+)
+_FEWER_ELEMENTS = (
+    "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
+    "and launch more programs."
+)
+_LAUNCH_MORE = "Launch more {0}: {1} steps by the whole grid, so that they share its turns out as it is."
+_GRID_FOR_TURNS = "Launch more {0}, with a dimension of the grid for what {1} counts: none of its turns needs what another one has computed."
+_SHARE_SUM = (
+    "Let several threads or blocks share each result: the turns of {1} only add up, so that each can take a part of them. Add the parts up at the "
+    "end, by shuffles in a warp, and atomics between blocks."
+)
+_SHARE_SUM_IN_TRITON = (
+    "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several that share each result. The turns of {1} "
+    "only add up, so that each program can take a part of them (split-k with `tl.atomic_add`, or a second kernel that adds up)."
+)
+_TURNING = re.compile(r"\b(for|while|do|goto)\b")
+
+
+def advise_more_blocks(evidence: Evidence, chains: float) -> tuple[str, str]:
+    """Returns how to split the work, also in words of Triton where these are others.
+
+    `chains` says how many rows of results a thread makes side by side, each made from the one before; it is infinite where none is.
+    """
+    if chains < math.inf:
+        return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
+    own, adding = find_loop_storing_its_own(evidence), find_loop_adding_up(evidence)
+    if loop := own or adding:
+        by_itself = steps_by_the_grid(evidence, loop)
+        in_cuda = _LAUNCH_MORE if by_itself else _GRID_FOR_TURNS if own else _SHARE_SUM
+        in_triton = _SHARE_SUM_IN_TRITON if in_cuda == _SHARE_SUM else in_cuda
+        named = _named(evidence, loop)
+        return in_cuda.format("blocks", named), in_triton.format("programs", named)
+    turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
+    return _MORE_BLOCKS_FOR_TURNS if turns else _MORE_BLOCKS, ""
+
+
+def _named(evidence: Evidence, loop: Loop) -> str:
+    """Returns "the loop at kernel.cu:12", if that line may be one that turns back: the compiler gives some loops the line of a call."""
+    last = evidence.inside(loop)[-1]
+    turns_back = last.text is None or _TURNING.search(last.text)
+    return f"the loop at {last.instruction.place}" if turns_back and last.instruction.place else "a loop"

@@ -1,0 +1,98 @@
+"""Finds loops whose turns more threads or blocks can share out: of which all that a turn passes on is a sum, and which step by the whole grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
+    changed_in,
+    makers_of_value,
+    makers_since_access,
+    sources_of,
+)
+from profiler.analyse.causes.flow.loop_carried import find_carried, find_passed_on, find_sources
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import is_matrix
+from profiler.analyse.code.registers import is_predicate, register_of, written_registers
+
+# The latter multiply the first two operands.
+_ADDING = ("FADD", "DADD", "HADD2", "IADD", "IADD3", "VIADD")
+_MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")
+# A loop that copies tiles ahead counts its buffers with these, and begins with the first one again.
+_COUNTING_BUFFERS = ("UISETP", "USEL")
+# Where constants hold the size of the grid in blocks (`gridDim`), as nvcc 13.0 compiles it.
+_GRID_SIZES = ("c[0x0][0xc]", "c[0x0][0x10]", "c[0x0][0x14]")
+_GRID_SIZES_FROM_BLACKWELL_ON = ("c[0x0][0x370]", "c[0x0][0x374]", "c[0x0][0x378]")
+
+
+@kept
+def find_loop_adding_up(evidence: Evidence) -> Loop | None:
+    """Returns the outermost loop in which warps spend most of the time, if its turns only add up; else None."""
+    half = sum(evidence.waits_by_reason.values()) / 2
+    for loops in evidence.loops.values():
+        for loop in sorted(loops, key=lambda one: (one.start, -one.end)):
+            spent = sum(evidence.charged[site].total for site in evidence.inside(loop))
+            if spent > half and evidence.goes_back(loop):
+                return loop if _only_adds_up(evidence, loop) else None
+    return None
+
+
+def steps_by_the_grid(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether what counts the turns of a loop steps by a size of the grid, so that more blocks leave fewer turns to each."""
+    capability = evidence.profile.compute_capability
+    sizes = _GRID_SIZES_FROM_BLACKWELL_ON if capability and float(capability) >= 10 else _GRID_SIZES
+    counting = find_carried(evidence, loop) - find_passed_on(evidence, loop)
+    counters = [site for site in evidence.inside(loop) if site.instruction.offset in counting]
+    changed = changed_in(evidence, loop)
+    steps = [one for site in counters for one in sources_of(evidence, site, site.use.inputs - changed)]
+    adding = {*counters, *all_makers(evidence, steps)}
+    return any(size in one.instruction.text for one in adding for size in sizes)
+
+
+def _only_adds_up(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether the turns of a loop pass on sums alone, of which nothing in the loop sees how far they have come."""
+    body, passed_on = loop.body, find_passed_on(evidence, loop)
+    adds_any = False
+    for one, read in zip(body, find_sources(evidence, loop), strict=True):
+        before = [
+            body[place]
+            for place in read
+            if body[place].offset in passed_on and body[place].name not in _COUNTING_BUFFERS
+        ]
+        if one.offset not in passed_on:
+            if before:
+                return False
+        elif one.name not in _COUNTING_BUFFERS:
+            if not _adds_to_one_value(one, before):
+                return False
+            adds_any = True
+    return adds_any and not any(_may_be_read_later(evidence, site) for site in evidence.inside(loop))
+
+
+def _adds_to_one_value(one: Instruction, before: Sequence[Instruction]) -> bool:
+    if is_matrix(one.opcode):
+        return True
+    operands = [operand for operand in one.operands[1:] if not is_predicate(operand)]
+    made = {register for other in before for register in written_registers(other)}
+    taken = [operand for operand in operands if register_of(operand) in made]
+    multiplied = operands[:2] if one.name in _MULTIPLYING_AND_ADDING and "0x1" not in operands else []
+    return (
+        one.name in (*_ADDING, *_MULTIPLYING_AND_ADDING)
+        and len(taken) == 1
+        and taken[0] not in multiplied
+        and not taken[0].startswith("-")
+    )
+
+
+def _may_be_read_later(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction leaves in memory what a later turn may start from: all that is stored, but for copies from global to shared memory."""
+    if site.kind in ("global store", "local", "atomic", "shared atomic"):
+        return True
+    return site.kind == "shared store" and any(
+        one.kind == "shared load" for one in makers_since_access(evidence, makers_of_value(evidence, site))
+    )
