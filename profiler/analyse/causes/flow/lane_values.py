@@ -98,7 +98,8 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
 
     A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
-    A warp that has stored has had work so far. Where data ends a turn of a loop, the next one may have work.
+    A warp that has stored has had work so far, and so has one that tests what it has put into an array of its own. Where data ends a turn of a loop, the
+    next one may have work.
     """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
@@ -118,6 +119,7 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
                 going_on < guard.executed
                 and not ends_turns(evidence, guard)
                 and not _passes_data_by(evidence, guard)
+                and not _tests_own_array(evidence, guard)
             ):
                 since = stored.get(guard.executed, -1)
                 step = (
@@ -152,6 +154,11 @@ def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
 def _passes_data_by(evidence: Evidence, guard: Site) -> bool:
     """Returns whether the test of what a turn of a loop has loaded passes the rest of that turn by."""
     return evidence.innermost_loop(guard) is not None and is_decided_by_loads(evidence, guard)
+
+
+def _tests_own_array(evidence: Evidence, guard: Site) -> bool:
+    tested = makers_since_access(evidence, choosers_of(evidence, guard))
+    return any(one.kind == "local" for one in tested)
 
 
 def ends_turns(evidence: Evidence, branch: Site) -> bool:

@@ -224,6 +224,14 @@ def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
     assert set(without_work) == set(evidence.sites[2 if had_work else 0 : 4])
 
 
+@pytest.mark.parametrize(("loaded", "had_work"), [("LDL.U8 R5, [R1]", True), ("LDG.E R5, [R2.64]", False)])
+def test_a_warp_that_tests_its_own_array_had_work_until_then(loaded, had_work):
+    """As where it has computed a hash there, and goes on if that is small."""
+    lines = ["FMUL R4, R5, R6", loaded, "ISETP.NE.AND P0, PT, R5, RZ, PT", "@P0 EXIT", ("STG.E [R8.64], R4", 1.0)]  # fmt: skip
+    evidence = evidence_of(*lines, each=active(8.0))
+    assert bool(find_warps_without_work(evidence, set(evidence.sites))) != had_work
+
+
 @pytest.mark.parametrize(("threads", "said"), [(16, "Blocks of 16 threads"), (32, "Whole warps")])
 def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
