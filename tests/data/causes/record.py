@@ -33,6 +33,7 @@ PROGRAMS = [
     "in_place",
     "taken_back",
     "by_threads",
+    "planes",
     "keyed_hashes",
     "ordered_atomics",
     "by_all",

@@ -1,0 +1,46 @@
+"""Detects loads that threads repeat whose indices have the same remainder, as where planes lie one after the other and share what is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.fewer_loads import without_loads
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import MOST_REUSE
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
+from profiler.analyse.causes.flow.addresses.remainders import find_loads_of_remainders
+from profiler.text import whole_percent
+
+
+def detect_loads_of_remainders(evidence: Evidence) -> Iterable[Candidate]:
+    """Names such loads. How many threads have the same remainder, no counter says: eight are assumed, which one thread stands for.
+
+    That leaves fewer threads, of which two rounds fill the GPU. Device memory delivers for these loads what is left when each other load has
+    had a trip of its own to it.
+    """
+    loads = find_loads_of_remainders(evidence)
+    together = min(MOST_REUSE, (evidence.find("waves") or 0.0) / SOME_WAVES)
+    if not loads or together <= 1.0:
+        return
+    again, others = (
+        sum(site.bytes_asked for site in evidence.of("global load") if (site in loads) == are_these)
+        for are_these in (True, False)
+    )
+    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+    delivered = min(again, max(0.0, read - others))
+    spared = max(0.0, delivered - again / together)
+    fewer = without_loads(evidence, dict.fromkeys(loads, 1 - 1 / together))
+    yield Candidate(
+        "redundant-global-loads",
+        "Threads whose indices have the same remainder load the same, which is "
+        f"{whole_percent(100 * again / (again + others))} % of what loads request.",
+        "Let each thread take several elements whose indices have the same remainder (a loop over what the quotient counts), and load once for all of "
+        "them what they share.",
+        replace(fewer, resources={**fewer.resources, "dram": spared / (read + written) if spared else 0.0}),
+        {site: site.sectors or 0.0 for site in loads},
+        {"of_remainders_pct": 100 * again / (again + others)},
+        in_triton="Let each program take several blocks whose offsets have the same remainder (a loop over what the quotient counts), and load once for all "
+        "of them what they share.",
+    )

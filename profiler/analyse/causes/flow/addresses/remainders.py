@@ -1,0 +1,87 @@
+"""Finds the loads whose address has nothing of a thread but the remainder of its index: threads whose indices have the same remainder load the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.dataflow import INDICES, address_registers, reach
+from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.code.registers import register_of
+
+_REMAINDER, _QUOTIENT = "IMAD", "IMAD.HI"  # the latter multiplies by a reciprocal
+_BLOCK_INDEX = "SR_CTAID"
+_OF_INDEX = ("S2R", "S2UR", "LDC", "LDCU", "ULDC", "IMAD", "IABS", "MOV", "UMOV", "R2UR", "CS2R")
+
+
+@kept
+def find_loads_of_remainders(evidence: Evidence) -> Set[Site]:
+    """Returns such loads: where planes lie one after the other, for example, and each thread takes an element of one, and loads what all planes share."""
+    remainders = set(_find_remainders(evidence))
+    if not remainders:
+        return set()
+    return {site for site in evidence.of("global load") if _has_nothing_else(evidence, site, remainders)}
+
+
+def _has_nothing_else(evidence: Evidence, load: Site, remainders: Set[Site]) -> bool:
+    """Returns whether an address is made of remainders, and otherwise only of what all threads have."""
+    made_of = _all_makers(evidence, load, address_registers(load.instruction), until=remainders)
+    return not remainders.isdisjoint(made_of) and not any(
+        one.kind in ACCESSES or _names(one, INDICES) for one in made_of
+    )
+
+
+def _find_remainders(evidence: Evidence) -> Iterator[Site]:
+    """Yields what takes the multiples of a length away from an index of the whole grid: `index - length * (index / length)`."""
+    for site in evidence.of("integer"):
+        if site.opcode != _REMAINDER:
+            continue
+        *factors, taken_from = (
+            {register} if (register := register_of(operand)) else set()
+            for operand in site.instruction.operands[1:4]
+        )
+        index = _all_makers(evidence, site, taken_from)
+        of_grid = {one for one in index if _names(one, (_BLOCK_INDEX,))}
+        if not of_grid or not all(map(_makes_index, index)) or not _takes_away(evidence, site, factors):
+            continue
+        multiplied = [_all_makers(evidence, site, factor) for factor in factors]
+        if any(of_grid & made and any(map(_is_quotient, made)) for made in multiplied):
+            yield site
+
+
+def _makes_index(site: Site) -> bool:
+    """Returns whether an instruction may be of `blockIdx.x * blockDim.x + threadIdx.x`; what adds more leads to a neighbour, as across the edge of a picture."""
+    return site.instruction.name in _OF_INDEX and not _is_quotient(site)
+
+
+def _is_quotient(site: Site) -> bool:
+    return site.opcode.startswith(_QUOTIENT)
+
+
+def _takes_away(evidence: Evidence, site: Site, factors: Iterable[Set[str]]) -> bool:
+    """Returns whether a factor is negative: it has a sign here, or where it was computed."""
+    writers = [one for factor in factors for one in _writers(evidence, site, factor)]
+    return any(
+        operand.startswith("-") for one in (site, *writers) for operand in one.instruction.operands[1:]
+    )
+
+
+def _all_makers(
+    evidence: Evidence, site: Site, registers: Iterable[str], until: Set[Site] = frozenset()
+) -> Set[Site]:
+    """Returns what may have led to the value of these registers, but not what led to `until`."""
+    return reach(
+        _writers(evidence, site, registers),
+        lambda one: () if one in until else _writers(evidence, one, one.use.inputs),
+    )
+
+
+def _writers(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
+    """Returns what may have written these registers last: the steps of a division are under predicates."""
+    return [one for register in registers for one in writers_before(evidence, site, register)]
+
+
+def _names(site: Site, words: Iterable[str]) -> bool:
+    return any(word in site.instruction.text for word in words)
