@@ -23,6 +23,8 @@ _WALK = (
     "`blockDim.x`), and shuffles add up what all need."
 )
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
+_SO_FEW = "a program has so few elements that {} threads compute each of them, and one stores it"
+_MORE_ELEMENTS = "a larger BLOCK or, where that holds a whole row, several rows"
 ALIKE_IN_TRITON = "all threads of a program compute alike what has only one element."
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks side by side."
 
@@ -40,15 +42,31 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
 
 def use_fewer_warps(evidence: Evidence) -> str:
     """Returns to use fewer warps, in words of Triton, where several of a program compute the same elements; else nothing."""
+    copies, enough = _count_enough_warps(evidence)
+    return (
+        f"Use `num_warps={enough}`: {_SO_FEW.format(copies)}. Or give it more elements: {_MORE_ELEMENTS}."
+        if enough
+        else ""
+    )
+
+
+def use_more_elements(evidence: Evidence) -> str:
+    """Returns to give a program more elements, in words of Triton, where several of its threads compute the same ones; else nothing.
+
+    With fewer warps alone, as many programs have to start.
+    """
+    copies, enough = _count_enough_warps(evidence)
+    return (
+        f"Give each program more elements: {_MORE_ELEMENTS}. Now, {_SO_FEW.format(copies)}." if enough else ""
+    )
+
+
+def _count_enough_warps(evidence: Evidence) -> tuple[int, int]:
+    """Returns how many threads compute each element, and how many warps would do without that; 0 if all of them are needed."""
     warps = evidence.shape.warps_of_block if evidence.shape else 1
     copies = count_copies(evidence)
     enough = max(1, warps // copies)
-    if enough == warps:
-        return ""
-    return (
-        f"Use `num_warps={enough}`: a program has so few elements that {copies} threads compute each of them, and one stores it. Or give it more "
-        "elements: a larger BLOCK or, where that holds a whole row, several rows."
-    )
+    return copies, enough if enough < warps else 0
 
 
 def share_out(evidence: Evidence) -> str:

@@ -337,11 +337,18 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             name, weights = "redundant-global-loads", {site: site.sectors or 0.0 for site in loaded}
             what, once = "load the same data, because these addresses do", "load"
             passed = "load into"
+        advice = (
+            f"Let each thread compute several rows (a loop over what {index} counts), and {once} once for all of them; or let one row {passed} "
+            "shared memory."
+        )
+        if not any(f"SR_TID.{axis}" in site.instruction.text for site in evidence.sites):
+            advice = (
+                f"Launch blocks of one row: the kernel never asks for {index}, so that all rows do the same."
+            )
         yield Candidate(
             name,
             f"The {rows} rows of a block {what} not depend on {index}: {whole_percent(share)} % of the executed instructions are the same for all rows.",
-            f"Let each thread compute several rows (a loop over what {index} counts), and {once} once for all of them; or let one row {passed} "
-            "shared memory.",
+            advice,
             fewer,
             weights,
             {"rows_alike": float(rows), "same_in_every_row_pct": share},

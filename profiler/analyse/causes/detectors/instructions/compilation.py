@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.code.called_functions import find_called
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -38,6 +39,11 @@ _ARRAY = (
 _LARGE_ARRAY = (
     "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
     "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
+)
+
+_RECURSION = (
+    "Turn the recursion into a loop with a stack of its own, which holds only what is needed later: in shared memory if it is small, or in a few "
+    "registers (such as a mask for each level)."
 )
 
 
@@ -110,7 +116,10 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
-    if spilled:
+    if _are_of_a_recursion(evidence, sites):
+        what = ", where a function that calls itself keeps what it needs when it comes back"
+        advice = _RECURSION
+    elif spilled:
         what = f", with {registers:.0f} registers a thread" if registers else ""
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
     else:
@@ -124,6 +133,18 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
+
+
+def _are_of_a_recursion(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether most of these are in functions that call themselves."""
+    code = evidence.profile.code
+    inside: set[Site] = set()
+    for number, own in evidence.by_function.items():
+        for called in find_called(code.functions[number]) if code else ():
+            if any(call in called.body for call in called.calls):
+                offsets = {one.offset for one in called.body}
+                inside |= {site for site in own if site.instruction.offset in offsets}
+    return 2 * sum(site.executed for site in sites if site in inside) > sum(site.executed for site in sites)
 
 
 def _advise_on_arrays(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, SAME_ALONG, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
-from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
+from profiler.analyse.causes.detectors.sharing_out import use_more_elements
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -97,7 +97,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
-            in_triton=use_fewer_warps(evidence) or (MORE_ROWS if is_of_rows else ""),
+            in_triton=use_more_elements(evidence) or (MORE_ROWS if is_of_rows else ""),
             fact=SAME_ALONG.format(axis.upper())
             if axis and _do_rows_alike(evidence, axis.upper(), alike)
             else "",

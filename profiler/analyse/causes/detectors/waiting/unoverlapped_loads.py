@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -42,7 +42,7 @@ _AHEAD = {
     "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
     "write their fast forms, which have no branches, and the loads of all copies are issued together.",
-    "stores": "Load all values before the first store: one stands before these loads, and the compiler moves no load ahead of one that may change "
+    "stores": "Load all values before the first store: {} stands before these loads, and the compiler moves no load ahead of one that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
     "between them.",
@@ -103,12 +103,12 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     is_of_threads = where in ("loop", "")  # and not of tiles, between which a block has no loads under way
     if is_of_threads and are_enough_under_way(evidence, waits):
         return
-    behind_stores = _find_behind_stores(evidence, loads) if is_of_threads else []
+    behind_stores = _find_behind_stores(evidence, loads) if is_of_threads else {}
     how = _how_to_load_ahead(evidence, where, loads, behind_stores)
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
-        _AHEAD[how],
+        _AHEAD[how].format(_named_store(behind_stores, waits)),
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -201,35 +201,46 @@ def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
     )
 
 
-def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+def _named_store(behind: Mapping[Site, Site], waits: Mapping[Site, float]) -> str:
+    """Returns "the one at kernel.cu:12" for the store before the load that warps wait for most, if that is at another line."""
+    load = max(behind, key=lambda one: waits[one], default=None)
+    place = behind[load].instruction.place if load else None
+    return f"the one at {place}" if load and place and place != load.instruction.place else "one"
+
+
+def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> dict[Site, Site]:
     """Returns the loads that a store alone keeps from being issued with those before it, if warps wait most for loads of such runs; else none.
+
+    Each has the first such store with it.
 
     What comes of another load waits for it anyway. The compiler moves loads from memory that is known not to change, and never those of volatile
     data. A store that the loop overwrites itself goes with its own cause.
     """
-    held: list[Site] = []
+    held: dict[Site, Site] = {}
     beside: list[Site] = []
     for sites in evidence.by_function.values():
         before: list[Site] = []
-        is_stored = is_held = False
+        store: Site | None = None
+        is_held = False
         loop = None
         for site in sites:
             ends = site.instruction.name in _ENDS_RUN or site.kind == "barrier"
             if ends or evidence.innermost_loop(site) != loop:
-                before, is_stored, is_held = [], False, False
+                before, store, is_held = [], None, False
             loop = evidence.innermost_loop(site)
             if site.kind == "global store":
-                is_stored |= bool(before) and not part_overwritten(evidence, site)
+                if before and store is None and not part_overwritten(evidence, site):
+                    store = site
             elif site in loads:
                 is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)
-                if is_stored and is_free and not address_comes_of(evidence, site, before):
-                    held.append(site)
+                if store and is_free and not address_comes_of(evidence, site, before):
+                    held[site] = store
                     beside += [] if is_held else before
                     is_held = True
                 beside += [site] if is_held else []
                 before.append(site)
     times = [evidence.time_of(sites, "long_scoreboard") for sites in (held, beside, loads)]
-    return held if times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2] else []
+    return held if times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2] else {}
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

@@ -26,6 +26,14 @@ def test_a_load_that_does_not_depend_on_the_row_is_made_once_for_several_rows():
 
 
 @pytest.mark.parametrize(
+    ("row", "advised"), [(ROW, "Let each thread compute several rows"), ("NOP", "Launch blocks of one row")]
+)
+def test_rows_that_nobody_asks_for_are_not_launched(row, advised):
+    (candidate,) = named(COLUMN, row, *LOADED)
+    assert candidate.advice.startswith(advised)
+
+
+@pytest.mark.parametrize(
     ("lines", "options"),
     [
         (["IMAD R2, R1, 0x4, R0", *LOADED[1:]], {}),  # another row, other data

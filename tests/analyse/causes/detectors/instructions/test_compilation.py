@@ -205,3 +205,12 @@ def test_registers_that_other_names_would_not_read_faster_do_not_conflict(line):
 
 def test_banks_that_nobody_waits_for_are_no_cause():
     assert register_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []
+
+
+@pytest.mark.parametrize(("calls", "is_recursion"), [("CALL.REL.NOINC 0x20", True), ("NOP", False)])
+def test_a_function_that_calls_itself_keeps_registers_and_no_array(calls, is_recursion):
+    """It has a stack, although the compiler needed no more registers than there are."""
+    lines = ("CALL.REL.NOINC 0x20", "EXIT", "STL [R1], R2", calls, "LDL R2, [R1]", "RET.REL.NODEC R20, 0x0")
+    (candidate,) = compilation.detect_spills(evidence_of(*lines, figures={"local_spill_inst": 0.0}))
+    assert ("a function that calls itself" in candidate.sentence) == is_recursion
+    assert candidate.advice.startswith("Turn the recursion into a loop") == is_recursion

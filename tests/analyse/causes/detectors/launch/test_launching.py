@@ -239,9 +239,10 @@ def test_nor_can_one_that_is_longer_than_its_row():
 
 
 @pytest.mark.parametrize(
-    ("storing", "advised"), [(8.0, "Use `num_warps=2`: "), (32.0, "Let each program do more")]
+    ("storing", "advised"), [(8.0, "Give each program more elements: "), (32.0, "Let each program do more")]
 )
-def test_a_program_whose_threads_repeat_each_other_needs_fewer_of_them_first(storing, advised):
+def test_a_program_whose_threads_repeat_each_other_needs_more_elements_for_them(storing, advised):
+    """With fewer warps, as many programs would have to start."""
     lines = ("S2R R0, SR_TID.X", "LDG.E R8, [R0.64]", "STG.E [R0.64], R8", "EXIT")
     evidence = evidence_of(*lines, facts={2: {"acting": storing}}, figures={"waves": 100.0})
     (candidate,) = little_work.detect_little_work(evidence)

@@ -194,6 +194,7 @@ def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines
     evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {len(lines): WAITED_FOR})
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert ("before the first store" in candidate.advice) == advised
+    assert ("the one at made.cu:2 stands before these loads" in candidate.advice) == advised
 
 
 @pytest.mark.parametrize(
