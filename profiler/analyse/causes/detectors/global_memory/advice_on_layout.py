@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.addresses.threads import (
     offsets_of_threads,
 )
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+from profiler.analyse.causes.flow.arithmetic.shared_turns import only_adds_up
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work_of,
     find_pointers,
@@ -26,7 +27,7 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_since_access,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing
-from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.loop_carried import follows_itself, stores_its_own
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -34,6 +35,14 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _WIDEST = WIDEST_BITS // 8
 _INTERLEAVE, _INTERLEAVE_PIECES = (
     f"keep {what} k of all threads side by side" for what in ("element", "piece")
+)
+_TAKE_TURNS = (
+    "Let neighbouring threads {} in each turn: of n threads, thread t takes the elements t, t + n, t + 2n and so on, instead of a run of its own. No "
+    "turn needs what another one has computed."
+)
+_SHARE_ROW = (
+    "Let a warp take each row instead of a thread: its lanes {}, add up their own, and then add up their sums by shuffles (`__shfl_xor_sync`). Where rows "
+    f"are much shorter than a warp, {_INTERLEAVE} instead, or pass a tile through shared memory."
 )
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
@@ -92,12 +101,18 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
             f"Let neighbouring threads {advice}: pass a tile through shared memory, or change the layout. Exchanging the indices would only set "
             f"the {others} apart instead."
         )
+    in_runs = 2 * unused_of(site for site in sites if site in find_in_runs(evidence)) > unused_of(sites)
+    loop = evidence.innermost_loop(costliest)
+    if in_runs and loop and evidence.goes_back(loop):
+        if stores_its_own(evidence, loop):
+            return _TAKE_TURNS.format(advice)
+        if only_adds_up(evidence, loop):
+            return _SHARE_ROW.format(advice)
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
     follows = walks and (follows_itself(evidence) or _may_follow_in_memory(evidence, sites))
     roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
-    in_runs = unused_of(site for site in sites if site in find_in_runs(evidence))
-    layout = _INTERLEAVE if 2 * in_runs > unused_of(sites) else "change the layout"
+    layout = _INTERLEAVE if in_runs else "change the layout"
     return f"Let neighbouring threads {advice}: {roles}{layout}, or pass a tile through shared memory."
 
 

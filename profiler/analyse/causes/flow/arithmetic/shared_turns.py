@@ -38,7 +38,7 @@ def find_loop_adding_up(evidence: Evidence) -> Loop | None:
         for loop in sorted(loops, key=lambda one: (one.start, -one.end)):
             spent = sum(evidence.charged[site].total for site in evidence.inside(loop))
             if spent > half and evidence.goes_back(loop):
-                return loop if _only_adds_up(evidence, loop) else None
+                return loop if only_adds_up(evidence, loop) else None
     return None
 
 
@@ -54,7 +54,7 @@ def steps_by_the_grid(evidence: Evidence, loop: Loop) -> bool:
     return any(size in one.instruction.text for one in adding for size in sizes)
 
 
-def _only_adds_up(evidence: Evidence, loop: Loop) -> bool:
+def only_adds_up(evidence: Evidence, loop: Loop) -> bool:
     """Returns whether the turns of a loop pass on sums alone, of which nothing in the loop sees how far they have come."""
     body, passed_on = loop.body, find_passed_on(evidence, loop)
     adds_any = False

@@ -303,8 +303,9 @@ FURTHER = ("IADD3 R2, R2, 0x4, RZ", "IADD3 R12, R12, 0x4, RZ")
 @pytest.mark.parametrize(
     ("further", "stored", "of", "advised"),
     [
-        # A turn stores into its own row of another array, or what it has loaded; lanes may take turns.
-        (FURTHER, "[R12.64]", "R8", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        # A turn stores into its own row of another array: any thread can take any turn.
+        (FURTHER, "[R12.64]", "R8", "of n threads, thread t takes the elements t, t + n, t + 2n and so on"),
+        # Or where it has loaded.
         (FURTHER, "[R2.64]", "R6", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
         # The next turn may load what this one has stored.
         (FURTHER, "[R12.64]", "R6", "neighbouring elements: keep element k of all threads side by side, or"),
@@ -320,9 +321,25 @@ def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further,
     )
     places = ("IMAD R11, R5, R9, RZ", "IMAD.WIDE R2, R11, 0x4, R6", f"IMAD.WIDE R12, R11, 0x4, {of}")
     turn = ("LDG.E R4, [R2.64]", f"STG.E {stored}, R4", *further, "@P0 BRA 0x70", "EXIT")
-    evidence = evidence_of(*pointers, *places, *turn, facts={7: APART, 8: APART})
+    evidence = evidence_of(*executing(1.0, *pointers, *places), *turn, facts={7: APART, 8: APART})
     for candidate in layout.detect_uncoalesced(evidence):
         assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("made", "advised"),
+    [
+        ("FADD R7, R7, R4", "Let a warp take each row instead of a thread"),
+        ("FFMA R7, R7, R9, R4", "keep element k of all threads side by side"),  # a polynomial
+    ],
+)
+def test_a_warp_adds_up_a_row_where_a_thread_does_no_more(made, advised):
+    evidence = evidence_of(
+        *executing(1.0, "LDC.64 R6, c[0x0][0x210]", "S2R R5, SR_TID.X", "LDC R9, c[0x0][0x220]", "IMAD R11, R5, R9, RZ", "IMAD.WIDE R2, R11, 0x4, R6"),
+        "LDG.E R4, [R2.64]", made, FURTHER[0], "@P0 BRA 0x50", "EXIT", facts={5: APART},
+    )  # fmt: skip
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert advised in candidate.advice
 
 
 @pytest.mark.parametrize(
