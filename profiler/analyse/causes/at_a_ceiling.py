@@ -16,20 +16,26 @@ from profiler.catalog.causes import LAST_WAVE
 _ROUNDING = 1e-12
 
 
-def heed_ceilings(best: Mapping[str, Candidate], expected: Mapping[Candidate, float]) -> dict[str, Candidate]:
+def heed_ceilings(
+    best: Mapping[str, Candidate], expected: Mapping[Candidate, float], busy: Mapping[str, float]
+) -> dict[str, Candidate]:
     """Returns what is named, each by its cause: no ceiling of which a change saves much, and beside any other only what helps there."""
     named = dict(best)
     for ceiling in [one for one in best.values() if one.is_ceiling]:
         if any(_saves_much(one, ceiling, expected[one]) for one in named.values()):
             del named[ceiling.name]
         else:
-            named = {name: one for name, one in named.items() if helps_at(ceiling, one)}
+            named = {name: one for name, one in named.items() if helps_at(ceiling, one, busy)}
     return named
 
 
-def helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
-    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help."""
-    less_work = _work_spared(candidate, ceiling.resource) > 0
+def helps_at(ceiling: Candidate, candidate: Candidate, busy: Mapping[str, float]) -> bool:
+    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help.
+
+    The same holds for a unit that is as `busy`, such as L2, whose own ceiling is higher.
+    """
+    at_limit = {ceiling.resource, *(unit for unit in busy if busy[unit] >= busy.get(ceiling.resource, 1.0))}
+    less_work = any(_work_spared(candidate, unit) > 0 for unit in at_limit)
     return candidate.is_ceiling or less_work or candidate.name == LAST_WAVE
 
 

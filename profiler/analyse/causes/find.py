@@ -95,7 +95,7 @@ def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
     best = {one.name: one for one in expected}
     if TOO_SHORT in best and expected[best[TOO_SHORT]] > _MOSTLY_STARTING:
         best = {TOO_SHORT: best[TOO_SHORT]}
-    best = heed_ceilings(best, expected)
+    best = heed_ceilings(best, expected, evidence.model.busy)
     estimates = _nvidia_estimates(evidence)
     found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
     ranked = list(_tell_once(in_order(found), best))
@@ -232,7 +232,7 @@ def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float
         for one in expected
         if one.name not in named
         and not one.is_ceiling
-        and all(helps_at(ceiling, one) for ceiling in ceilings)
+        and all(helps_at(ceiling, one, evidence.model.busy) for ceiling in ceilings)
     ]
     # Of several candidates of one cause, the last stays, which saves most.
     return {one.name: round(100 * expected[one], 1) for one in sorted(others, key=lambda one: expected[one])}

@@ -21,5 +21,18 @@ def test_a_change_takes_the_place_of_a_ceiling_only_if_it_spares_work_there(spar
     change = Candidate(
         "special-functions", "Why.", "Change.", Effect({"xu": spared}, {"long_scoreboard": 0.5})
     )
-    found = heed_ceilings({one.name: one for one in (ceiling, change)}, {ceiling: 0.0, change: 0.12})
+    found = heed_ceilings(
+        {one.name: one for one in (ceiling, change)}, {ceiling: 0.0, change: 0.12}, {"xu": 0.8}
+    )
     assert list(found) == named
+
+
+@pytest.mark.parametrize(("busy", "is_named"), [(0.79, False), (0.8, True)])
+def test_beside_a_ceiling_stands_what_spares_work_of_a_unit_that_is_as_busy(busy, is_named):
+    ceiling = Candidate("at-alu-rate", "Why.", "Change.", saves=0.0, at_most=0.2, resource="alu")
+    change = Candidate("register-spills", "Why.", "Change.", Effect({"l2": 0.9}))
+    found = heed_ceilings(
+        {one.name: one for one in (ceiling, change)}, {ceiling: 0.0, change: 0.06}, {"alu": 0.8, "l2": busy}
+    )
+    assert ("register-spills" in found) == is_named
+    assert "at-alu-rate" in found
