@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
@@ -78,9 +79,21 @@ def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
 def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str]:
     """Returns what most of the instructions do, where they divide, and the advice."""
     advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
+    if _leads_across_edges(evidence):
+        advice = _COMPARE
     if _are_most(spared, find_dividing_64_bits(evidence)):
         return _DIVIDE.format(" of 64 bits"), _IN_32_BITS + advice
     return _DIVIDE.format(""), advice
+
+
+def _leads_across_edges(evidence: Evidence) -> bool:
+    """Returns whether most of the divisions, by the text of their lines, are for the remainder of a sum: of the index of a neighbour, which may lie across the edge."""
+    calls, weights = find_calls(evidence), {True: 0.0, False: 0.0}
+    for site in find_dividing(evidence):
+        for call, part in calls.get(site, {site: 1.0}).items():
+            if call.text:
+                weights[bool(_OF_A_SUM.search(call.text))] += part * site.executed
+    return weights[True] > weights[False]
 
 
 def _say_addresses(
@@ -91,7 +104,9 @@ def _say_addresses(
     in_turns = _COUNT_UP if fits_instruction_cache(evidence) else _COUNT_UP_ALONE
     advice = in_turns if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
-        return "compute addresses, test bounds or divide integers", f"{advice.removesuffix('.')}; {_CHEAPER}"
+        across = _leads_across_edges(evidence)
+        advice = f"{_COMPARE} {advice}" if across else f"{advice.removesuffix('.')}; {_CHEAPER}"
+        return "compute addresses, test bounds or divide integers", advice
     return "compute addresses and test bounds", advice
 
 
@@ -132,10 +147,9 @@ _LESS_IN_TRITON = (
     "suffice."
 )
 _COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
-_CHEAPER = (
-    "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor. An index that "
-    "leaves its range by less than its length, as at the edge of a picture, needs a comparison and no remainder."
-)
+_CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
+_COMPARE = "Compare instead of taking a remainder: the index of a neighbour leaves its range by less than its length, which is then added or taken away once."
+_OF_A_SUM = re.compile(r"\([^()]*[+-][^()]*\)\s*%")
 _DIVIDE_ONCE = (
     "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
     f"in each; or {_CHEAPER}"

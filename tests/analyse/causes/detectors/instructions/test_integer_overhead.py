@@ -128,6 +128,23 @@ def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(
     assert "keeps no source line" not in candidate.sentence
 
 
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        ("int right = (x + 1) % width;", True),
+        ("int left = (x - 1 + width) % width;", True),
+        ("int column = x % width;", False),
+        ("int row = (x + 1) / width;", False),
+        (None, False),
+    ],
+)
+def test_the_index_of_a_neighbour_needs_a_comparison_and_no_remainder(text, compares):
+    lines = (BEFORE, *TESTED_DIVISION, LOAD, "@P0 BRA 0x10", "EXIT")
+    evidence = evidence_of(*lines, each={"text": text})
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert candidate.advice.startswith("Compare instead of taking a remainder") == compares
+
+
 @pytest.mark.parametrize(("before", "advised"), [(BEFORE, IN_TURNS), (ONE_TURN, BY_THE_GRID)])
 def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
     """An integer of 64 bits is divided by a function behind the end."""
