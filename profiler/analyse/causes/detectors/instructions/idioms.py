@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -110,10 +110,25 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
         and site not in taking
         and not taking.keys().isdisjoint(sources_of(evidence, site))
     }
-    if not adding:
+    # Each bit may go into a sum of its own, as the neighbours of a cell do.
+    together = max((_count_added(evidence, site, taking, adding) for site in adding), default=0)
+    if together < _FEWEST_BITS:
         return [], 0.0
     words = sum(max(site.executed for sites in by_shift.values() for site in sites) for by_shift in counted)
     return list(taking | adding), words
+
+
+def _count_added(evidence: Evidence, result: Site, bits: Collection[Site], adding: Collection[Site]) -> int:
+    """Returns how many of these bits a sum has in it."""
+    made_of = reach(
+        [result],
+        lambda one: (
+            (two for two in sources_of(evidence, one) if two in adding or two in bits)
+            if one in adding
+            else ()
+        ),
+    )
+    return sum(one in bits for one in made_of)
 
 
 def _bit_of(evidence: Evidence, masking: Site) -> tuple[object, str, list[Site]]:

@@ -79,6 +79,16 @@ def test_bits_that_are_not_added_up_are_not_counted():
     assert find(LOAD, XOR, *lines, STORE) == []
 
 
+def test_bits_that_go_into_sums_of_their_own_are_not_counted():
+    """As those of the eight cells in a byte, each with its neighbours."""
+    lines = by_shifts(8)
+    sums = [place for place, one in enumerate(lines) if one.startswith("IADD3 R7")]
+    for number, place in enumerate(sums):
+        lines[place] = f"IADD3 R{20 + number}, R{30 + number}, R6, RZ"
+    assert sums
+    assert find(LOAD, XOR, *lines, STORE) == []
+
+
 def test_bytes_of_a_word_are_no_single_bits():
     assert find(LOAD, XOR, *by_shifts(32, "0xff"), STORE) == []
 
