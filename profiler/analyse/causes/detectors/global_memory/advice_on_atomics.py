@@ -151,7 +151,9 @@ def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
     """Returns the advice where blocks have to take more elements, so that updates become fewer, also for Triton; None elsewhere."""
     sites = evidence.of("atomic", "shared atomic")
     blocks = evidence.shape.blocks if evidence.shape else 0
-    if sum(site.lane_executions for site in evidence.of("atomic")) <= blocks:
+    updates = sum(site.lane_executions for site in evidence.of("atomic"))
+    # Where far fewer blocks update, what they find decides that, and not how much they take.
+    if blocks < 2 * updates <= 2 * blocks:
         return _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
     if _adds_copies_of_blocks(evidence, sites):
         return _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
