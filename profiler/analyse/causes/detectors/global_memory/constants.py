@@ -15,8 +15,9 @@ from profiler.text import whole_percent
 _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 _TABLE_ELSEWHERE = (
-    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
-    "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
+    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks: each block fills it first, so "
+    "that it should look up much more than the table holds. A table of up to 128 bytes, or one whose neighbouring elements neighbouring lanes read, may "
+    "stay in global memory (`const … * __restrict__`), from which L1 serves them at once."
 )
 
 
