@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
+from profiler.analyse.causes.evidence.latency import CONSTANTS, L2_CYCLES, Effect
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -14,10 +15,15 @@ from profiler.text import whole_percent
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
 _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
-_TABLE_ELSEWHERE = (
-    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks: each block fills it first, so "
-    "that it should look up much more than the table holds. A table of up to 128 bytes, or one whose neighbouring elements neighbouring lanes read, may "
-    "stay in global memory (`const … * __restrict__`), from which L1 serves them at once."
+# Before a block looks anything up in shared memory, it waits for the table from L2.
+_LOOKUPS_FOR_A_COPY = L2_CYCLES / (2 * LANES)
+_IN_SHARED_MEMORY = (
+    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
+    "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
+)
+_IN_GLOBAL_MEMORY = (
+    "Put the table into global memory (`const … * __restrict__`), from which L1 serves lanes at once that read the same 128 bytes. Shared memory serves any "
+    "lanes, but each block has to fill it first: it pays where a thread looks up many elements."
 )
 
 
@@ -32,7 +38,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         "divergent-constants",
         "The lanes of a warp look at different places in constant memory, which are served one after the other: warps spend "
         f"{whole_percent(waiting)} % of their time waiting for them.",
-        _TABLE_ELSEWHERE,
+        _IN_SHARED_MEMORY if _pay_for_a_copy(evidence, sites) else _IN_GLOBAL_MEMORY,
         # There are as many lookups as before, and each is less work.
         Effect(
             {CONSTANTS: _SPARED_IN_SHARED_MEMORY},
@@ -43,3 +49,9 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         {site: evidence.charged[site].total for site in sites},
         {"waiting_pct": waiting, "constants_busy_pct": busy},
     )
+
+
+def _pay_for_a_copy(evidence: Evidence, sites: Collection[Site]) -> bool:
+    """Returns whether a thread looks up so much that filling shared memory first takes less time than the lookups do now."""
+    lookups = sum(site.executed for site in sites) / (evidence.shape.warps if evidence.shape else 1)
+    return lookups > _LOOKUPS_FOR_A_COPY

@@ -89,3 +89,10 @@ def test_wider_accesses_look_as_much_up():
         lines = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]", "S2R R8, SR_CTAID.X", "IADD3 R9, R8, 0x1, RZ", lookup]  # fmt: skip
         (candidate,) = detect_narrow(add_lookups(evidence_of(*lines, facts=facts)))
         assert candidate.effect.resources["issue"] == pytest.approx(shrinking)
+
+
+@pytest.mark.parametrize(("lookups", "memory"), [(4, "global"), (5, "shared")])
+def test_a_table_is_copied_for_threads_that_look_up_more_than_the_copy_takes(lookups, memory):
+    """L2 delivers the table after 287 cycles, in which a warp makes four lookups and a half of 64 cycles each."""
+    (candidate,) = find(*PIXEL, *["LDC R5, c[0x3][R4]"] * lookups, WAITING, grid=100, block=32)
+    assert candidate.advice.startswith(f"Put the table into {memory} memory")
