@@ -111,7 +111,10 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
     follows = walks and (follows_itself(evidence) or _may_follow_in_memory(evidence, sites))
-    roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
+    wider = ""
+    if evidence.shape and evidence.shape.block[0] < min(LANES, evidence.shape.threads):
+        wider = f" in blocks that are {LANES} threads wide in x"
+    roles = "" if follows else f"exchange the roles of the indices{of_rows}{wider}, "
     layout = _INTERLEAVE if in_runs else "change the layout"
     return f"Let neighbouring threads {advice}: {roles}{layout}, or pass a tile through shared memory."
 

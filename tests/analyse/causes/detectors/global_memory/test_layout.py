@@ -477,3 +477,11 @@ def test_copies_of_an_update_go_on_alike():
     lines = ("NOP", *executing(400.0, UPDATE, *second, WALKING, "@P1 BRA 0x10"), "EXIT")
     evidence = replace(evidence_of(*lines, facts={1: apart, 2: apart}), atomics_are_contended=False)
     assert find_updates_apart(evidence) == evidence.of("atomic")
+
+
+@pytest.mark.parametrize(("block", "is_wider"), [((8, 8, 1), True), ((32, 8, 1), False), ((16, 1, 1), False)])
+def test_roles_are_exchanged_in_blocks_as_wide_as_a_warp(block, is_wider):
+    (candidate,) = layout.detect_uncoalesced(evidence_of(LOAD, "EXIT", facts={0: APART}, block=block))
+    assert (
+        "exchange the roles of the indices in blocks that are 32 threads wide" in candidate.advice
+    ) == is_wider
