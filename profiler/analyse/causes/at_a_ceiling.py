@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from profiler.analyse.causes.cause import NOT_AT_A_CEILING
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.catalog.causes import LAST_WAVE
 
@@ -32,10 +32,12 @@ def heed_ceilings(
 def helps_at(ceiling: Candidate, candidate: Candidate, busy: Mapping[str, float]) -> bool:
     """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help.
 
-    The same holds for a unit that is as `busy`, such as L2, whose own ceiling is higher.
+    So would less work of a unit that is as `busy`, such as L2, whose own ceiling is higher: as much less as is worth a change.
     """
-    at_limit = {ceiling.resource, *(unit for unit in busy if busy[unit] >= busy.get(ceiling.resource, 1.0))}
-    less_work = any(_work_spared(candidate, unit) > 0 for unit in at_limit)
+    as_busy = [unit for unit in busy if busy[unit] >= busy.get(ceiling.resource, 1.0)]
+    less_work = _work_spared(candidate, ceiling.resource) > 0 or any(
+        _work_spared(candidate, unit) >= WORTH_A_CHANGE for unit in as_busy
+    )
     return candidate.is_ceiling or less_work or candidate.name == LAST_WAVE
 
 

@@ -27,10 +27,13 @@ def test_a_change_takes_the_place_of_a_ceiling_only_if_it_spares_work_there(spar
     assert list(found) == named
 
 
-@pytest.mark.parametrize(("busy", "is_named"), [(0.79, False), (0.8, True)])
-def test_beside_a_ceiling_stands_what_spares_work_of_a_unit_that_is_as_busy(busy, is_named):
+@pytest.mark.parametrize(
+    ("busy", "spared", "is_named"),
+    [(0.79, 0.9, False), (0.8, 0.9, True), (0.8, 0.03, True), (0.8, 0.029, False)],
+)
+def test_beside_a_ceiling_stands_what_spares_work_of_a_unit_that_is_as_busy(busy, spared, is_named):
     ceiling = Candidate("at-alu-rate", "Why.", "Change.", saves=0.0, at_most=0.2, resource="alu")
-    change = Candidate("register-spills", "Why.", "Change.", Effect({"l2": 0.9}))
+    change = Candidate("register-spills", "Why.", "Change.", Effect({"l2": spared}))
     found = heed_ceilings(
         {one.name: one for one in (ceiling, change)}, {ceiling: 0.0, change: 0.06}, {"alu": 0.8, "l2": busy}
     )
