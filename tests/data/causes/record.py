@@ -34,6 +34,7 @@ PROGRAMS = [
     "taken_back",
     "by_threads",
     "planes",
+    "scratch",
     "keyed_hashes",
     "ordered_atomics",
     "by_all",

@@ -58,6 +58,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_stores.detect_redundant_stores,
     redundant_stores.detect_stored_again,
     redundant_stores.detect_taken_back,
+    redundant_stores.detect_scratch,
     redundant_stores.detect_global_trees,
     compilation.detect_spills,
     atomics.detect_atomics,
