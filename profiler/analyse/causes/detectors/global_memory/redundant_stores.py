@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Kind, Site
 from profiler.analyse.causes.flow.addresses.scratch import find_scratch
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.reduction_trees import find_global_trees
@@ -155,7 +156,7 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _through_device_memory(evidence: Evidence, stores: Collection[Site], loads: Collection[Site]) -> float:
-    """Returns the part of what device memory moves that is left for these if each other access has had a trip of its own to it."""
+    """Returns the part of what device memory moves that is left for these if each other access has had a trip of its own to it; what blocks load alike needs one."""
     moved, of_these = 0.0, 0.0
     ways: tuple[tuple[Kind, Collection[Site], str], ...] = (
         ("global store", stores, "written"),
@@ -163,7 +164,11 @@ def _through_device_memory(evidence: Evidence, stores: Collection[Site], loads: 
     )
     for kind, sites, way in ways:
         bytes_moved = evidence.find(f"dram_bytes_{way}") or 0.0
-        others = sum(one.bytes_asked for one in evidence.of(kind) if one not in sites)
+        others = sum(
+            one.bytes_asked / count_blocks_alike(evidence, one)
+            for one in evidence.of(kind)
+            if one not in sites
+        )
         moved += bytes_moved
         of_these += min(sum(one.bytes_asked for one in sites), max(0.0, bytes_moved - others))
     return of_these / moved if moved else 0.0
