@@ -44,7 +44,7 @@ IN_TRITON = {
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "
     "same block.",
     "grid-too-small": "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several programs that share "
-    "one result, each with a part of what a loop counts (split-k with `tl.atomic_add`, or a second kernel that adds up).",
+    "one result, each with a part of what a loop counts (split-k with `tl.atomic_add` for sums, or a second kernel that combines the parts, as for a softmax).",
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": _DO_MORE.format("a loop over blocks, or a larger BLOCK (unless it holds a whole row)"),

@@ -54,7 +54,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     advice, in_triton = larger or advise(evidence, of_most, weights)
     giving = [site for site in of_most if _gives_places(evidence, site)]
     if not larger and 2 * sum(weights[site] for site in giving) > sum(weights[site] for site in of_most):
-        advice, in_triton = advice + IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + IN_ORDER
+        advice, in_triton = IN_ORDER.format("block"), IN_ORDER.format("program")
     # What follows is of all of them: where both memories have some, neither is named.
     memory = f" in {MEMORY[most]} memory" if len(kinds) == 1 else ""
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics{memory}"

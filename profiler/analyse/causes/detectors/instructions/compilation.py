@@ -36,6 +36,11 @@ _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
     "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
 )
+_FEW_BYTES = 64  # of 16 words: to go through these takes fewer instructions than a round trip to L1 takes cycles, which are 40
+_SMALL_ARRAY = (
+    "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, let each of the few "
+    "take its value or none (`for each m: a[m] += index == m ? x : 0`, unrolled)."
+)
 _LARGE_ARRAY = (
     "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
     "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
@@ -153,7 +158,9 @@ def _advise_on_arrays(evidence: Evidence) -> str:
     What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers.
     """
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
-    return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
+    if reserved > most:
+        return _LARGE_ARRAY.format(reserved, most)
+    return _SMALL_ARRAY if 0 < reserved <= _FEW_BYTES else _ARRAY
 
 
 def _reserved_bytes(evidence: Evidence) -> int:

@@ -128,7 +128,7 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
         if widest > _BANK_BYTES
         else ""
     )
-    return f"Pad the rows of the array by one word (an array without rows by a word after every {LANES}){aligned}"
+    return f"Pad the rows of the array by one word, or by as many as neighbouring lanes access side by side (without rows, after every {LANES} words){aligned}"
 
 
 def _ways(site: Site) -> float:

@@ -89,7 +89,7 @@ def test_atomics_of_both_memories_that_keep_a_unit_busy_are_of_neither():
 def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_used(update, reader, in_order):
     (candidate,) = atomics.detect_atomics(evidence_of(update, reader, "EXIT"))
     assert all(
-        ("take room for all of a block" in advice) is in_order
+        ("take room for all elements of a" in advice) is in_order
         for advice in (candidate.advice, candidate.in_triton or candidate.advice)
     )
 
