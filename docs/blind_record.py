@@ -108,7 +108,7 @@ def _cells(
         share(one.right_first, one.counted),
         remains,
         share(one.among_three, one.counted),
-        f"{one.lines_right} of {one.lines:,}",
+        f"{one.lines_right:,} of {one.lines:,}",
         one.broken,
         f"{one.error:.1f}",
     )
