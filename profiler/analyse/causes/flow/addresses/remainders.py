@@ -35,16 +35,21 @@ def _has_nothing_else(evidence: Evidence, load: Site, remainders: Set[Site]) -> 
 
 def _find_remainders(evidence: Evidence) -> Iterator[Site]:
     """Yields what takes the multiples of a length away from an index of the whole grid: `index - length * (index / length)`."""
-    for site in evidence.of("integer"):
+    integers = evidence.of("integer")
+    if not any(map(_is_quotient, integers)):
+        return
+    for site in integers:
         if site.opcode != _REMAINDER:
             continue
         *factors, taken_from = (
             {register} if (register := register_of(operand)) else set()
             for operand in site.instruction.operands[1:4]
         )
+        if not _takes_away(evidence, site, factors):  # as most do not
+            continue
         index = _all_makers(evidence, site, taken_from)
         of_grid = {one for one in index if _names(one, (_BLOCK_INDEX,))}
-        if not of_grid or not all(map(_makes_index, index)) or not _takes_away(evidence, site, factors):
+        if not of_grid or not all(map(_makes_index, index)):
             continue
         multiplied = [_all_makers(evidence, site, factor) for factor in factors]
         if any(of_grid & made and any(map(_is_quotient, made)) for made in multiplied):

@@ -32,7 +32,8 @@ def find_scratch(evidence: Evidence) -> list[Scratch]:
     found: list[Scratch] = []
     for loops in evidence.loops.values():
         for loop in loops:
-            if evidence.goes_back(loop) and any(one.kind == "barrier" for one in evidence.inside(loop)):
+            kinds = {one.kind for one in evidence.inside(loop)}
+            if kinds.issuperset(("barrier", "global load", "global store")) and evidence.goes_back(loop):
                 found += _find_in(evidence, loop)
     return found
 
