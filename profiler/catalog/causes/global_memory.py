@@ -61,7 +61,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
             "Loads that hold the kernel up and request many times the bytes that device memory delivers; loads whose address says that they repeat: "
-            "in a loop or a later one, or in all rows of a block. If L2 is as fast as it can be, also what many blocks load alike. "
+            "in a loop or a later one, in all rows of a block, or for all indices with the same remainder. If L2 is as fast as it can be, also what many blocks load alike. "
             "Sums that a block makes step by step in global memory count too. Where blocks load the same data, the sums that they exchange between threads go with these loads."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
@@ -73,7 +73,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="What is stored is overwritten before anyone reads it, or is read by the block alone.",
         detected=(
             "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; "
-            "or loops that store at least twice as much as device memory and L2 can have taken in; or sums that a block makes step by step in global memory."
+            "or loops that store at least twice as much as device memory and L2 can have taken in; or sums that a block makes step by step in global memory; "
+            "or an array there that a block fills, reads once and overwrites in each turn of a loop."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
         remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; keep sums of a block in shared memory.",
