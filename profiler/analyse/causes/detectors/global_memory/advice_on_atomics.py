@@ -69,7 +69,7 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
         "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
-        "are too many for a copy, sort the updates by their place, and add up those of one place first.",
+        "are too many for a copy, sort the updates by tiles of places of which a block can have a copy, or by their place, and add up those of one place first.",
     },
     "shared": {
         "one place": _BY_ONE_OF_WARP,

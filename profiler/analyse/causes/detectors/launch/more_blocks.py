@@ -49,13 +49,13 @@ def advise_more_blocks(evidence: Evidence, chains: float) -> tuple[str, str]:
         by_itself = steps_by_the_grid(evidence, loop)
         in_cuda = _LAUNCH_MORE if by_itself else _GRID_FOR_TURNS if own else _SHARE_SUM
         in_triton = _SHARE_SUM_IN_TRITON if in_cuda == _SHARE_SUM else in_cuda
-        named = _named(evidence, loop)
+        named = named_loop(evidence, loop)
         return in_cuda.format("blocks", named), in_triton.format("programs", named)
     turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
     return _MORE_BLOCKS_FOR_TURNS if turns else _MORE_BLOCKS, ""
 
 
-def _named(evidence: Evidence, loop: Loop) -> str:
+def named_loop(evidence: Evidence, loop: Loop) -> str:
     """Returns "the loop at kernel.cu:12", if that line may be one that turns back: the compiler gives some loops the line of a call."""
     last = evidence.inside(loop)[-1]
     turns_back = last.text is None or _TURNING.search(last.text)

@@ -57,6 +57,10 @@ _AHEAD_IN_TRITON = {
     "programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use{}, or more programs and `num_warps`.",
 }
+_WORDS_IN_TRITON = (
+    "Triton copies other tiles of this loop ahead already, but not this one, of which a thread loads fewer than 4 bytes at once: load words of 4 bytes or "
+    "more, and take the values out of them."
+)
 _MORE_WARPS_IN_TRITON = "A thread has enough loads under way already: let more warps run, with more `num_warps` for the same BLOCK, or more programs."
 _LARGER_BLOCK = {
     "loop": " (a larger BLOCK for each turn)",
@@ -121,16 +125,20 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_say_in_triton(
-            evidence, where, (few or 0) * _registers_of(max(loads, key=lambda one: waits[one]))
-        ),
+        in_triton=_say_in_triton(evidence, where, max(loads, key=lambda one: waits[one]), few or 0),
     )
 
 
-def _say_in_triton(evidence: Evidence, where: str, held: float) -> str:
-    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already, and without more loads where those under way are `held` by enough registers."""
-    if where == "" and held >= _REGISTERS_FOR_LOADS:
+def _say_in_triton(evidence: Evidence, where: str, load: Site, few: int) -> str:
+    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already, and without more loads where registers hold enough.
+
+    A `load` is the one that warps wait for most, of which a `few` are under way.
+    """
+    if where == "" and few * _registers_of(load) >= _REGISTERS_FOR_LOADS:
         return _MORE_WARPS_IN_TRITON
+    copies = (one.instruction.name in COPIES_TO_SHARED for one in evidence.around(load))
+    if where == "turns" and load.width < _REGISTER_BITS and any(copies):
+        return _WORDS_IN_TRITON
     larger = "" if find_padding(evidence) else _LARGER_BLOCK.get(where, "")
     return _AHEAD_IN_TRITON[where].format(larger)
 

@@ -41,6 +41,26 @@ def test_where_most_blocks_end_at_once_the_work_is_not_shared_out(going_on, name
     assert candidate.name == name
 
 
+def test_blocks_without_work_take_turns_of_a_loop_that_stores_its_own_results():
+    lines = executing(
+        4000.0, "S2R R3, SR_CTAID.X", "LDC.64 R8, c[0x0][0x210]", "LDC.64 R6, c[0x0][0x218]", TEST, "@P0 EXIT"
+    )
+    turn = (
+        "LDG.E R4, [R8.64]",
+        "STG.E [R6.64], R4",
+        "IADD3 R8, R8, 0x4, RZ",
+        "IADD3 R6, R6, 0x4, RZ",
+        "@P1 BRA 0x60",
+    )
+    evidence = evidence_of(
+        *lines, ("MOV R20, RZ", 400.0), *executing(3200.0, *turn), ("EXIT", 400.0), figures={"waves": 1.25, "sms": 100.0}, grid=1000, block=128,
+        facts={6: {"waits": {"long_scoreboard": 90}}}, waits={"long_scoreboard": 0.8, "issue": 0.2},
+    )  # fmt: skip
+    assert count_working_blocks(evidence) == 100
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.advice.startswith("Let the blocks without work take turns of the loop at made.cu:11")
+
+
 def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
     (candidate,) = grid.detect_small_grid(launched(going_on=1900.0, waves=0.1))
     assert candidate.saves == pytest.approx(1 - 475 / 1000)

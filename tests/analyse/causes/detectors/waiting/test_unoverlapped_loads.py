@@ -153,6 +153,20 @@ def test_more_loads_come_from_tiles_turns_of_a_loop_or_elements_of_a_thread(line
     assert in_triton in candidate.in_triton
 
 
+@pytest.mark.parametrize(
+    ("load", "other", "are_narrow"),
+    [
+        ("LDG.E.U8 R4, [R2.64]", "LDGSTS.E.BYPASS.128 [R20], [R22.64]", True),
+        ("LDG.E R4, [R2.64]", "LDGSTS.E.BYPASS.128 [R20], [R22.64]", False),
+        ("LDG.E.U8 R4, [R2.64]", "NOP", False),  # nothing is copied ahead
+    ],
+)
+def test_triton_copies_words_ahead_and_no_bytes(load, other, are_narrow):
+    lines = (load, other, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT")
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
+    assert ("load words of 4 bytes or more" in candidate.in_triton) == are_narrow
+
+
 @pytest.mark.parametrize(("turns", "is_ahead"), [(1, False), (2, True)])
 def test_a_loop_of_one_turn_has_no_next_one_to_load_for(turns, is_ahead):
     """Nor has it anything to unroll."""
