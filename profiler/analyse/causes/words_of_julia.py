@@ -40,10 +40,13 @@ JULIA_SAYS = {
     "(`#pragma unroll 4`)": "(give loops a number of turns that is an argument, and no constant)",
     "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `muladd(a, b, c)` or "
     "`fma(a, b, c)`: Julia fuses nothing by itself without `@fastmath`",
+    "`sqrtf` with `-use_fast_math`": "`fastmath=true` of `@cuda`",
     "`-use_fast_math`": "`fastmath=true` of `@cuda`",
     "`__expf`": "`@fastmath exp(x)`",
     "`__logf`": "`@fastmath log(x)`",
+    "`__log2f`": "`@fastmath log2(x)`",
     "`__sinf`": "`@fastmath sin(x)`",
+    "`__cosf`": "`@fastmath cos(x)`",
     "`__tanf`": "`@fastmath tan(x)`",
     "`__powf`": "`@fastmath x^y`",
     "`__fdividef`": "`@fastmath a / b`",

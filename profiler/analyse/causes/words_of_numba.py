@@ -47,10 +47,13 @@ NUMBA_SAYS = {
     "Unroll the loop by four or more, or four times as far as now (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
     "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `cuda.fma(a, b, c)`",
+    "`sqrtf` with `-use_fast_math`": "`fastmath=True` of `@cuda.jit`",
     "`-use_fast_math`": "`fastmath=True` of `@cuda.jit`",
     "`__expf`": "`libdevice.fast_expf`",
     "`__logf`": "`libdevice.fast_logf`",
+    "`__log2f`": "`libdevice.fast_log2f`",
     "`__sinf`": "`libdevice.fast_sinf`",
+    "`__cosf`": "`libdevice.fast_cosf`",
     "`__tanf`": "`libdevice.fast_tanf`",
     "`__powf`": "`libdevice.fast_powf`",
     "`__fdividef`": "`libdevice.fast_fdividef`",

@@ -40,6 +40,7 @@ class Size:
 
 NONE = Size(0, 0)
 FAST_DIVISION, FAST_POWER, FAST_ROOT = "__fdividef", "__powf", "rsqrtf"
+FAST_SINE, FAST_TANGENT = "__sinf", "__tanf"
 _Found = TypeVar("_Found")
 # An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
 # these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
@@ -72,9 +73,9 @@ _BY_TERM = {
     1.925137e-08: Size(32, 1, 1, FAST_POWER),
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
     0.01249299: Size(68, 4, 1, FAST_POWER),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
-    0.6366197: Size(26, 2, 1, "__sinf"),  # sinf and cosf
+    0.6366197: Size(26, 2, 1, FAST_SINE),  # sinf and cosf
     0.008332703: Size(4, 2, 1),  # sincosf, which reduces its angle once: 30 and 4
-    0.02429199: Size(-2, 6, 2, "__tanf"),  # tanf, whose polynomial is shorter: 24 and 8
+    0.02429199: Size(-2, 6, 2, FAST_TANGENT),  # tanf, whose polynomial is shorter: 24 and 8
     0.133153: Size(11, -3),  # tanhf: 15 and 1
     1.904654e-09: Size(8, 5, 1),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2
     0.00833335: Size(8, 0),  # sinhf: 23 and 12

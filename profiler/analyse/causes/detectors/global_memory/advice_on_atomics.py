@@ -23,8 +23,8 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import SECTOR_BYTES
 
 IN_ORDER = (
-    "The old value is used, as where it says which place comes next: take room for all elements of a {0} by one update, and let a prefix sum give each "
-    "of them its place in that. The more elements a {0} has, the fewer updates are left."
+    "The old value is used, as where it says which place comes next: take room by one update for all elements of a {0} that go to one counter, and let a "
+    "prefix sum give each of them its place in that. The more elements a {0} has, the fewer updates are left."
 )
 WITHOUT_FENCES = "Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
 WITHOUT_FENCES_IN_TRITON = (

@@ -69,7 +69,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
             # Without its fence, nobody waits for an update whose old value is not used. An old value may say that others have stored before.
             are_most = 2 * _waited_at_fences(evidence, ordering) >= evidence.time_of(fractions)
             if are_most and not any(readers_behind(evidence, site) for site in sites):
-                sentence = f"Warps spend {whole_percent(waiting)} % of their time at the fences of atomics{memory}: each holds its warp up until the update is done"
+                sentence = f"Warps spend {whole_percent(waiting)} % of their time at the fences of atomics{memory}: each holds up its warp until the update is done"
                 advice, in_triton = (
                     f"{WITHOUT_FENCES} {advice}",
                     f"{WITHOUT_FENCES_IN_TRITON} {in_triton}".rstrip(),

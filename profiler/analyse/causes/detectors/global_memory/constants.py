@@ -22,7 +22,7 @@ _IN_SHARED_MEMORY = (
     "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
 )
 _IN_GLOBAL_MEMORY = (
-    "Put the table into global memory (`const … * __restrict__`), from which L1 serves lanes at once that read the same 128 bytes. Shared memory serves any "
+    "Put the table into global memory (`const … * __restrict__`), from which L1 serves at once all lanes that read the same 128 bytes. Shared memory serves any "
     "lanes, but each block has to fill it first: it pays where a thread looks up many elements."
 )
 

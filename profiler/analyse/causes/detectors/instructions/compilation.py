@@ -34,7 +34,7 @@ _LATENCY = 4.0
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
-    "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
+    "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)."
 )
 _FEW_BYTES = 64  # of 16 words: to go through these takes fewer instructions than a round trip to L1 takes cycles, which are 40
 _SMALL_ARRAY = (

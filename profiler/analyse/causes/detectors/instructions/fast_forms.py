@@ -12,6 +12,8 @@ from profiler.analyse.code.math_functions.lasting import lasting_function
 from profiler.analyse.code.math_functions.sizes import (
     FAST_POWER,
     FAST_ROOT,
+    FAST_SINE,
+    FAST_TANGENT,
     Size,
     scales_norm,
     size_of,
@@ -19,25 +21,32 @@ from profiler.analyse.code.math_functions.sizes import (
 )
 
 _WITH_FAST_FORM = "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), or multiply instead of dividing and of powf."
+_WHOLE_EXPONENT = re.compile(r"\bpow\w*\s*\([^;]*,\s*\(?-?\d\.?0*f?\s*\)|\*\*\s*\d\b(?!\.)")
 _INSTEAD_OF_POWERS = ", and write powers with a small whole exponent as products (`x * x * x`)"
 _INSTEAD_OF_DIVIDING: Mapping[WhoInverts, str] = {
     "thread": ", and multiply by a reciprocal that is taken once for all divisions by the same number",
-    "host": ", and multiply by the reciprocal of a divisor that is a constant or a parameter, which the host can pass",
+    "host": ", and multiply by the reciprocal, which the host can pass, where the divisor is a constant or a parameter",
 }
 WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
-_WITHOUT_SCALES = " Where no square overflows, write hypot as `sqrt(x * x + y * y)`, and norm3d alike."
+_WITHOUT_SCALES = " Where no square overflows, write hypot and norm3d as the root of the sum of the squares (`sqrt(x * x + y * y)`)."
 # No intrinsic takes a root alone fast: -prec-sqrt=false, a part of -use_fast_math, does, and mends the NaN that x * rsqrtf(x) is at 0.
 _BY_A_ROOT, _ROOTS_ALONE = "to divide by a root", ", or `-use_fast_math`, also for roots alone"
+_NO_RECIPROCALS = "Take roots with fewer digits (`sqrtf` with `-use_fast_math`)"
+# Each of these is known by what it has in common with another.
+_WITH_ANOTHER = {FAST_SINE: "`__sinf` or `__cosf`", "__logf": "`__logf` or `__log2f`"}
 # What Triton calls the same.
 _TRITON_SAYS = {
     _ROOTS_ALONE: ", or `tl.sqrt` for a root alone",
+    _NO_RECIPROCALS: "Take roots with fewer digits (`tl.sqrt`)",
     ", or `-use_fast_math`": "",
     "`__expf`": "`libdevice.fast_expf`",
     "`__logf`": "`libdevice.fast_logf`",
-    "`__sinf`": "`libdevice.fast_sinf` or `libdevice.fast_cosf`",
+    "`__log2f`": "`libdevice.fast_log2f`",
+    "`__sinf`": "`libdevice.fast_sinf`",
+    "`__cosf`": "`libdevice.fast_cosf`",
     "`__tanf`": "`libdevice.fast_tanf`",
     "`__powf`": "`libdevice.fast_powf`",
     "`__fdividef`": "`libdevice.fast_dividef`",
@@ -58,7 +67,7 @@ def advise_on_functions(
     lines = {line for line, one in found if not one.formula}
     # Where lgamma is, the remainder is lgamma's own.
     lasting = [one for line, one in found if not one.formula or line not in lines]
-    names = ", ".join(sorted({one.name for one in lasting}))
+    names = " or ".join(sorted({one.name for one in lasting}))
     of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
     if 2 * of_polynomials > sum(spared.values()):
         return names, WITHOUT_FAST_FORM, WITHOUT_FAST_FORM
@@ -68,7 +77,11 @@ def advise_on_functions(
         written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
     products = [who for site, who in find_products_for_quotients(evidence).items() if spared.get(site)]
-    advice = in_triton = _with_fast_forms(forms, _are_mostly_roots(forms, spared, dropped), products)
+    advice = in_triton = _with_fast_forms(
+        forms, _part_of_roots_alone(forms, spared, dropped), products, _have_whole_exponents(spared)
+    )
+    if not forms and written:  # nothing else is known to have a fast form
+        advice, in_triton, written = "", "", written.removeprefix(" ")
     for in_cuda, instead in _TRITON_SAYS.items():
         in_triton = in_triton.replace(in_cuda, instead)
     written_in_triton = written
@@ -77,28 +90,46 @@ def advise_on_functions(
     return names, advice + written, in_triton + written_in_triton if forms or written else ""
 
 
-def _with_fast_forms(forms: Sequence[str], of_roots: bool, products: Collection[WhoInverts]) -> str:
+def _with_fast_forms(
+    forms: Sequence[str], of_roots: float, products: Collection[WhoInverts], whole_exponents: bool
+) -> str:
+    """Returns to use these forms. `of_roots` says which part of the roots, if they spare most, have no reciprocal taken."""
     if not forms:
         return _WITH_FAST_FORM
-    named = [f"`{form}`{f' {_BY_A_ROOT}' * (of_roots and form == FAST_ROOT)}" for form in forms]
+    others = [form for form in forms if form != FAST_ROOT or of_roots < 1]
+    named = [
+        _WITH_ANOTHER.get(form, f"`{form}`") + f" {_BY_A_ROOT}" * (of_roots > 0 and form == FAST_ROOT)
+        for form in others
+    ]
+    options = _ROOTS_ALONE if of_roots else ", or `-use_fast_math`"
     return (
-        f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(named)}{_ROOTS_ALONE if of_roots else ', or `-use_fast_math`'})"
+        (
+            f"Use the fast form{'s' * (len(named) > 1)} ({', '.join(named)}{options})"
+            if named
+            else _NO_RECIPROCALS
+        )
         + "".join(instead for who, instead in _INSTEAD_OF_DIVIDING.items() if who in products)
-        + _INSTEAD_OF_POWERS * (FAST_POWER in forms)
+        + _INSTEAD_OF_POWERS * (FAST_POWER in forms and whole_exponents)
         + "."
     )
 
 
-def _are_mostly_roots(
+def _have_whole_exponents(spared: Mapping[Site, float]) -> bool:
+    """Returns whether a line takes a power with a small whole number as its exponent, or the text of none is recorded."""
+    texts = {site.text for site, part in spared.items() if part and site.text}
+    return not texts or any(map(_WHOLE_EXPONENT.search, texts))
+
+
+def _part_of_roots_alone(
     forms: Sequence[str], spared: Mapping[Site, float], dropped: Mapping[Site, Size]
-) -> bool:
-    """Returns whether fast forms of roots spare most, and most of these are no reciprocals, which are one function with their root."""
+) -> float:
+    """Returns which part of the roots are no reciprocals, which are one function with their root: 0 unless their fast forms spare most, and most are none."""
     evaluated = {site: size_of(site.instruction) for site, part in spared.items() if part}
     roots = sum(site.executed for site, size in evaluated.items() if size and size.form == FAST_ROOT)
     reciprocals = sum(
         site.executed for site in evaluated if site in dropped and tests_reciprocal(site.instruction)
     )
-    return forms[:1] == [FAST_ROOT] and 2 * reciprocals < roots
+    return 1 - reciprocals / roots if forms[:1] == [FAST_ROOT] and 2 * reciprocals < roots else 0.0
 
 
 def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> list[str]:
@@ -109,4 +140,6 @@ def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> l
         # The reciprocal of a root is one function with it.
         if part and size and size.form and (site not in dropped or dropped[site].fast < size.fast):
             found[size.form] = found.get(size.form, 0.0) + (size.precise - size.fast) * site.executed
+    if FAST_TANGENT in found:  # which reduces its argument as a sine does
+        found.pop(FAST_SINE, None)
     return sorted(found, key=lambda form: -found[form])

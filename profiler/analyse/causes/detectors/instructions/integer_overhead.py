@@ -148,7 +148,7 @@ _LESS_IN_TRITON = (
 )
 _COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
 _CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
-_COMPARE = "Compare instead of taking a remainder: the index of a neighbour leaves its range by less than its length, which is then added or taken away once."
+_COMPARE = "Compare instead of taking a remainder: the index of a neighbour leaves the range by less than one length, which is then added or taken away once."
 _OF_A_SUM = re.compile(r"\([^()]*[+-][^()]*\)\s*%")
 _DIVIDE_ONCE = (
     "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "

@@ -106,6 +106,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
             "most of them of doubles."
             if of_doubles > most
             else f"and keep the special-function units busy for {whole_percent(busy)} % of the time."
+            if busy
+            else "by polynomials."
         )
         + (_LOADS_APART.format(whole_percent(100 * for_loads)) if apart else "")
         + (f" There is no fast form of {names}." if names else "")

@@ -6,7 +6,7 @@ import math
 import re
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.flow.arithmetic.shared_turns import find_loop_adding_up, steps_by_the_grid
+from profiler.analyse.causes.flow.arithmetic.shared_turns import find_axis_of_steps, find_loop_adding_up
 from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
 from profiler.analyse.code.loops import Loop
 
@@ -24,7 +24,7 @@ _FEWER_ELEMENTS = (
     "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
     "and launch more programs."
 )
-_LAUNCH_MORE = "Launch more {0}: {1} steps by the whole grid, so that they share its turns out as it is."
+_LAUNCH_MORE = "Launch more {0}{2}: {1} steps by the {3}, so that they share its turns out."
 _GRID_FOR_TURNS = "Launch more {0}, with a dimension of the grid for what {1} counts: none of its turns needs what another one has computed."
 _SHARE_SUM = (
     "Let several threads or blocks share each result: the turns of {1} only add up, so that each can take a part of them. Add the parts up at the "
@@ -46,13 +46,24 @@ def advise_more_blocks(evidence: Evidence, chains: float) -> tuple[str, str]:
         return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     own, adding = find_loop_storing_its_own(evidence), find_loop_adding_up(evidence)
     if loop := own or adding:
-        by_itself = steps_by_the_grid(evidence, loop)
-        in_cuda = _LAUNCH_MORE if by_itself else _GRID_FOR_TURNS if own else _SHARE_SUM
-        in_triton = _SHARE_SUM_IN_TRITON if in_cuda == _SHARE_SUM else in_cuda
-        named = named_loop(evidence, loop)
+        named, axis = named_loop(evidence, loop), find_axis_of_steps(evidence, loop)
+        # Parts of a sum that each block stores at a place of its own would be more results.
+        if axis is not None and (own or not evidence.of("global store")):
+            return _launch_more(evidence, "blocks", named, axis), _launch_more(
+                evidence, "programs", named, axis
+            )
+        in_cuda, in_triton = (_GRID_FOR_TURNS, _GRID_FOR_TURNS) if own else (_SHARE_SUM, _SHARE_SUM_IN_TRITON)
         return in_cuda.format("blocks", named), in_triton.format("programs", named)
     turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
     return _MORE_BLOCKS_FOR_TURNS if turns else _MORE_BLOCKS, ""
+
+
+def _launch_more(evidence: Evidence, blocks: str, loop: str, axis: int) -> str:
+    """Returns to launch more, and along which axis where the grid has several."""
+    if evidence.shape is None or sum(size > 1 for size in evidence.shape.grid) < 2:
+        return _LAUNCH_MORE.format(blocks, loop, "", "whole grid")
+    along = f" along {'xyz'[axis]}" if blocks == "blocks" else f" along axis {axis}"
+    return _LAUNCH_MORE.format(blocks, loop, along, "size of the grid there")
 
 
 def named_loop(evidence: Evidence, loop: Loop) -> str:

@@ -23,7 +23,7 @@ _AT_PLACES_OF_DATA = (
     "several copies of it, whose words alternate, for as many groups of lanes. Loaded data say which words the lanes access, so that padding "
     "only moves the conflicts."
 )
-_OF_SWAPS = " Such an addition is a loop: of the lanes that meet in a bank, one succeeds in each turn, and the others try again."
+_OF_SWAPS = " Each update there is a loop: of the lanes that meet in a bank, one succeeds in each turn, and the others try again."
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 

@@ -42,7 +42,7 @@ _AHEAD = {
     "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
     "write their fast forms, which have no branches, and the loads of all copies are issued together.",
-    "stores": "Load all values before the first store: {} stands before these loads, and the compiler moves no load ahead of one that may change "
+    "stores": "Load all values before the first store: {} stands before these loads, and the compiler moves no load ahead of a store that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
     "between them.",
@@ -58,8 +58,8 @@ _AHEAD_IN_TRITON = {
     "": "Have more loads under way: several independent `tl.load` before the first use{}, or more programs and `num_warps`.",
 }
 _WORDS_IN_TRITON = (
-    "Triton copies other tiles of this loop ahead already, but not this one, of which a thread loads fewer than 4 bytes at once: load words of 4 bytes or "
-    "more, and take the values out of them."
+    "Triton copies other tiles of this loop ahead already, but not this one, of which a thread loads fewer than 4 bytes at once: let it load several "
+    "neighbours (`tl.multiple_of` says which offsets are multiples), or words that hold several values."
 )
 _MORE_WARPS_IN_TRITON = "A thread has enough loads under way already: let more warps run, with more `num_warps` for the same BLOCK, or more programs."
 _LARGER_BLOCK = {
@@ -171,12 +171,12 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
 
 
 def _how_to_load_ahead(
-    evidence: Evidence, where: str, loads: Sequence[Site], behind_stores: Collection[Site]
+    evidence: Evidence, where: str, loads: Sequence[Site], behind_stores: Mapping[Site, Site]
 ) -> str:
     apart = find_loads_between_slow_paths(evidence)
     if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
         return "slow paths"
-    if behind_stores:
+    if behind_stores and not _are_of_turns(evidence, behind_stores):
         return "stores"
     if where == "":
         copied = find_copied_loads(site for site in loads if not evidence.innermost_loop(site))
@@ -186,6 +186,8 @@ def _how_to_load_ahead(
         return "copied" if _has_neighbours(copied) else "copied apart"
     if where != "loop":
         return where
+    if behind_stores:
+        return "storing loop"
     held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
     is_held = 2 * evidence.time_of(held, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard")
     return "storing loop" if is_held else where
@@ -207,6 +209,13 @@ def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
         and part_overwritten(evidence, site) == 0
         for site in (evidence.inside(loop) if loop else ())
     )
+
+
+def _are_of_turns(evidence: Evidence, behind: Mapping[Site, Site]) -> bool:
+    """Returns whether the stores are those of earlier turns of an unrolled loop: at the lines of the loads that they hold back."""
+    own = [one for one, store in behind.items() if one.instruction.place == store.instruction.place]
+    in_loops = all(evidence.innermost_loop(one) for one in own)
+    return bool(own) and in_loops and len(own) == len(behind) and bool(own[0].instruction.place)
 
 
 def _named_store(behind: Mapping[Site, Site], waits: Mapping[Site, float]) -> str:

@@ -42,8 +42,8 @@ def find_loop_adding_up(evidence: Evidence) -> Loop | None:
     return None
 
 
-def steps_by_the_grid(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether what counts the turns of a loop steps by a size of the grid, so that more blocks leave fewer turns to each."""
+def find_axis_of_steps(evidence: Evidence, loop: Loop) -> int | None:
+    """Returns along which axis of the grid more blocks leave fewer turns of a loop to each, because what counts these steps by the size of the grid."""
     capability = evidence.profile.compute_capability
     sizes = _GRID_SIZES_FROM_BLACKWELL_ON if capability and float(capability) >= 10 else _GRID_SIZES
     counting = find_carried(evidence, loop) - find_passed_on(evidence, loop)
@@ -51,7 +51,10 @@ def steps_by_the_grid(evidence: Evidence, loop: Loop) -> bool:
     changed = changed_in(evidence, loop)
     steps = [one for site in counters for one in sources_of(evidence, site, site.use.inputs - changed)]
     adding = {*counters, *all_makers(evidence, steps)}
-    return any(size in one.instruction.text for one in adding for size in sizes)
+    stepping = (
+        axis for axis, size in enumerate(sizes) if any(size in one.instruction.text for one in adding)
+    )
+    return next(stepping, None)
 
 
 def only_adds_up(evidence: Evidence, loop: Loop) -> bool:

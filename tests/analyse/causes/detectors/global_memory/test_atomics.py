@@ -89,7 +89,7 @@ def test_atomics_of_both_memories_that_keep_a_unit_busy_are_of_neither():
 def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_used(update, reader, in_order):
     (candidate,) = atomics.detect_atomics(evidence_of(update, reader, "EXIT"))
     assert all(
-        ("take room for all elements of a" in advice) is in_order
+        ("take room by one update for all elements" in advice) is in_order
         for advice in (candidate.advice, candidate.in_triton or candidate.advice)
     )
 
@@ -171,7 +171,7 @@ def test_to_leave_fences_out_comes_first_where_most_of_the_waiting_is_for_them(f
     update = "@P1 ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR6][R2.64], R5"
     (candidate,) = atomics.detect_atomics(evidence_of(FENCE, update, reader, "EXIT", facts=waits))
     assert (
-        "at the fences of atomics in global memory: each holds its warp up" in candidate.sentence
+        "at the fences of atomics in global memory: each holds up its warp" in candidate.sentence
     ) == comes_first
     assert (
         "waiting for atomics in global memory and for the fences around them" in candidate.sentence

@@ -58,9 +58,9 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        (SINE, "Use the fast form (`__sinf`, or `-use_fast_math`)."),
+        (SINE, "Use the fast form (`__sinf` or `__cosf`, or `-use_fast_math`)."),
         (POWER, "Use the fast form (`__powf`, or `-use_fast_math`), and write powers with a small whole exponent as products (`x * x * x`)."),
-        ((*DIVISION, *LOG), "Use the fast forms (`__logf`, `__fdividef`, or `-use_fast_math`)."),
+        ((*DIVISION, *LOG), "Use the fast forms (`__logf` or `__log2f`, `__fdividef`, or `-use_fast_math`)."),
         (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], "Use the fast forms (`__expf`, `__logf`, `__sinf`,"),  # no name
     ],
 )  # fmt: skip
@@ -86,7 +86,7 @@ def test_the_reciprocal_of_a_root_is_one_fast_form():
         return found_in(*lines, of_function=len(lines)).advice
 
     assert advice("R8").startswith("Use the fast form (`rsqrtf`, or")
-    assert advice("R9").startswith("Use the fast forms (`rsqrtf` to divide by a root, `__fdividef`, or")
+    assert advice("R9") == "Use the fast form (`__fdividef`, or `-use_fast_math`, also for roots alone)."
 
 
 @pytest.mark.parametrize(("others", "alone"), [(1, False), (2, True)])
@@ -192,4 +192,26 @@ def test_a_norm_whose_squares_do_not_overflow_is_the_root_of_a_sum(scaling, said
     """hypotf scales its numbers first, which `-use_fast_math` leaves as it is."""
     norm = (f"IADD3 R14, -R16, {scaling}, RZ", *ROOT, "FMUL R9, R16, R8", "STG.E [R10.64], R9")
     candidate = found_in(*norm, of_function=len(norm))
-    assert ("write hypot as `sqrt(x * x + y * y)`" in candidate.advice) == said
+    assert ("write hypot and norm3d as the root of the sum" in candidate.advice) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "is_advised"),
+    [
+        ("y = powf(x, 3.0f);", True),
+        ("y = pow(x + 1, -2) / z;", True),
+        ("y = powf(x, 2.4f);", False),
+        ("y = powf(x, n);", False),
+        (None, True),
+    ],
+)
+def test_a_power_is_a_product_where_its_exponent_is_a_whole_number(text, is_advised):
+    evidence = evidence_of(*POWER, line=999, each={"text": text})
+    (candidate,) = special_functions.detect_special_functions(evidence)
+    assert ("as products (`x * x * x`)" in candidate.advice) == is_advised
+
+
+def test_a_root_that_nothing_is_divided_by_has_no_form_but_one_with_fewer_digits():
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*ROOT, line=999))
+    assert candidate.advice == "Take roots with fewer digits (`sqrtf` with `-use_fast_math`)."
+    assert candidate.in_triton == "Take roots with fewer digits (`tl.sqrt`)."

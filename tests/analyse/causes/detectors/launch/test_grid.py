@@ -174,6 +174,34 @@ def test_more_blocks_take_their_turns_of_a_loop_by_themselves_where_it_steps_by_
     assert candidate.advice.startswith(shared if grid_stride else otherwise)
 
 
+@pytest.mark.parametrize(("result", "grid_stride"), [(ATOMIC, True), (STORED, False)])
+def test_parts_of_a_sum_that_threads_store_for_themselves_would_be_more_results(result, grid_stride):
+    lines = [
+        ("LDC R20, c[0x0][0xc]", 1.0),
+        LOAD,
+        "FADD R7, R4, R7",
+        "IADD3 R2, R2, R20, RZ",
+        LOOP,
+        (result, 1.0),
+    ]
+    waits = {1: {"waits": {"wait": 90}}}
+    evidence = evidence_of(*lines, facts=waits, grid=64, figures={"waves": 0.5, "sms": 132.0})
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert ("steps by the whole grid" in candidate.advice) == grid_stride
+
+
+@pytest.mark.parametrize(("size", "along"), [("c[0x0][0xc]", "x"), ("c[0x0][0x10]", "y")])
+def test_of_a_grid_of_several_dimensions_one_shares_the_turns_out(size, along):
+    lines = [(f"LDC R20, {size}", 1.0), LOAD, "FADD R7, R4, R7", "IADD3 R2, R2, R20, RZ", LOOP, (ATOMIC, 1.0)]
+    waits = {1: {"waits": {"wait": 90}}}
+    evidence = evidence_of(*lines, facts=waits, grid=(8, 8, 1), figures={"waves": 0.5, "sms": 132.0})
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.advice.startswith(
+        f"Launch more blocks along {along}: the loop at made.cu:5 steps by the size of the grid there"
+    )
+    assert candidate.in_triton.startswith(f"Launch more programs along axis {'xy'.index(along)}: ")
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [(None, "the loop at made.cu:4"), ("  for (int i = 0; i < n; i++) {", "the loop at made.cu:4"), ("@cute.jit", "a loop")],

@@ -164,7 +164,7 @@ def test_more_loads_come_from_tiles_turns_of_a_loop_or_elements_of_a_thread(line
 def test_triton_copies_words_ahead_and_no_bytes(load, other, are_narrow):
     lines = (load, other, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
-    assert ("load words of 4 bytes or more" in candidate.in_triton) == are_narrow
+    assert ("Triton copies other tiles of this loop ahead already" in candidate.in_triton) == are_narrow
 
 
 @pytest.mark.parametrize(("turns", "is_ahead"), [(1, False), (2, True)])
