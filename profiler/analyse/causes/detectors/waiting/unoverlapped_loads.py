@@ -213,9 +213,12 @@ def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
 
 def _are_of_turns(evidence: Evidence, behind: Mapping[Site, Site]) -> bool:
     """Returns whether the stores are those of earlier turns of an unrolled loop: at the lines of the loads that they hold back."""
-    own = [one for one, store in behind.items() if one.instruction.place == store.instruction.place]
-    in_loops = all(evidence.innermost_loop(one) for one in own)
-    return bool(own) and in_loops and len(own) == len(behind) and bool(own[0].instruction.place)
+    return all(
+        load.instruction.place is not None
+        and load.instruction.place == store.instruction.place
+        and evidence.innermost_loop(load) is not None
+        for load, store in behind.items()
+    )
 
 
 def _named_store(behind: Mapping[Site, Site], waits: Mapping[Site, float]) -> str:

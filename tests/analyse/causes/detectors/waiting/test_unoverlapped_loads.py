@@ -212,6 +212,19 @@ def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines
 
 
 @pytest.mark.parametrize(
+    ("line", "advised"),
+    [(7, "Load what several turns need before the first of them stores"), (None, "Load all values before")],
+)
+def test_the_stores_of_an_unrolled_loop_are_those_of_earlier_turns(line, advised):
+    """They stand on the line of the loads, where that is known."""
+    lines = (LOAD, STORE, SECOND, STORE.replace("R10", "R14"), "FADD R5, R5, R6", "@P0 BRA 0x0", "EXIT")
+    waits = {place: {"waits": {"long_scoreboard": 9}} for place in (0, 2)}
+    evidence = evidence_of(*lines, facts=waits | {4: WAITED_FOR}, line=line)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert candidate.advice.startswith(advised)
+
+
+@pytest.mark.parametrize(
     ("lines", "named"), [((LOAD, STORE, SECOND), [SECOND]), ((LOAD, SECOND, STORE), [LOAD, SECOND])]
 )
 def test_only_loads_behind_a_store_are_said_to_be_there(lines, named):
