@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import place_before, places_written
+from profiler.analyse.causes.flow.dataflow import place_before, places_written, reach
 from profiler.analyse.code.registers import predicates_in
 
 # Branches to an address that a register holds.
@@ -54,6 +54,24 @@ def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
             return set()
         wanted += [(one, is_same and changed < place) for one in before[place]]
     return found
+
+
+def writers_of_any(evidence: Evidence, site: Site, registers: Iterable[str]) -> set[Site]:
+    """Returns the instructions whose results these registers may hold when an instruction reads them."""
+    return {one for register in registers for one in writers_before(evidence, site, register)}
+
+
+def makers_on_all_paths(
+    evidence: Evidence,
+    site: Site,
+    registers: Iterable[str],
+    ends: Callable[[Site], bool] = lambda _: False,
+) -> Set[Site]:
+    """Returns what may have led to the values that these registers hold when an instruction reads them, back to where it `ends`."""
+    return reach(
+        writers_of_any(evidence, site, registers),
+        lambda one: () if ends(one) else writers_of_any(evidence, one, one.use.inputs),
+    )
 
 
 @kept_of_code

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.device_memory import (
+    bytes_left_for,
+    part_of_device_memory,
+)
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import without_loads
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import MOST_REUSE
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -17,30 +21,25 @@ from profiler.text import whole_percent
 def detect_loads_of_remainders(evidence: Evidence) -> Iterable[Candidate]:
     """Names such loads. How many threads have the same remainder, no counter says: eight are assumed, which one thread stands for.
 
-    That leaves fewer threads, of which two rounds fill the GPU. Device memory delivers for these loads what is left when each other load has
-    had a trip of its own to it.
+    That leaves fewer threads, of which two rounds fill the GPU.
     """
     loads = find_loads_of_remainders(evidence)
     together = min(MOST_REUSE, (evidence.find("waves") or 0.0) / SOME_WAVES)
     if not loads or together <= 1.0:
         return
-    again, others = (
-        sum(site.bytes_asked for site in evidence.of("global load") if (site in loads) == are_these)
-        for are_these in (True, False)
-    )
-    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = min(again, max(0.0, read - others))
-    spared = max(0.0, delivered - again / together)
+    again = sum(site.bytes_asked for site in evidence.of("global load") if site in loads)
+    share = 100 * again / sum(site.bytes_asked for site in evidence.of("global load"))
+    spared = max(0.0, bytes_left_for(evidence, loads, "global load") - again / together)
     fewer = without_loads(evidence, dict.fromkeys(loads, 1 - 1 / together))
     yield Candidate(
         "redundant-global-loads",
         "Threads whose indices have the same remainder load the same, which is "
-        f"{whole_percent(100 * again / (again + others))} % of what loads request.",
+        f"{whole_percent(share)} % of what loads request.",
         "Let each thread take several elements whose indices have the same remainder (a loop over what the quotient counts), and load once for all of "
         "them what they share.",
-        replace(fewer, resources={**fewer.resources, "dram": spared / (read + written) if spared else 0.0}),
-        {site: site.sectors or 0.0 for site in loads},
-        {"of_remainders_pct": 100 * again / (again + others)},
+        replace(fewer, resources={**fewer.resources, "dram": part_of_device_memory(evidence, spared)}),
+        {site: site.sectors or 0.0 for site in evidence.of("global load") if site in loads},
+        {"of_remainders_pct": share},
         in_triton="Let each program take several blocks whose offsets have the same remainder (a loop over what the quotient counts), and load once for all "
         "of them what they share.",
     )

@@ -6,6 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import IN_A_REGISTER, NOT_AT_A_CEILING
 from profiler.analyse.causes.detectors.candidate import SAME_ALONG, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.global_memory.device_memory import (
+    bytes_left_for,
+    part_of_device_memory,
+)
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
     without_loads,
@@ -243,11 +247,7 @@ def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, floa
 
 
 def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields the loads of a second pass over the same data, and of later ones.
-
-    Device memory delivers for them what is left when each other load has had a trip of its own to it; what all blocks load alike,
-    such as the weights of a layer, needs one.
-    """
+    """Yields the loads of a second pass over the same data, and of later ones."""
     if not (later := find_later_passes(evidence)):
         return
     fits = all(later.values())
@@ -256,13 +256,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         sum(site.bytes_asked for site in evidence.of("global load") if (site in later) == is_later)
         for is_later in (True, False)
     )
-    different = sum(
-        site.bytes_asked / count_blocks_alike(evidence, site)
-        for site in evidence.of("global load")
-        if site not in later
-    )
-    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = min(again, max(0.0, read - different))
+    delivered = bytes_left_for(evidence, later, "global load")
     yield Candidate(
         "redundant-global-loads",
         f"Blocks read the same data in several loops, one after the other: {whole_percent(100 * again / (again + others))} % of what loads request was read before"
@@ -273,7 +267,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         ),
         _KEEP if fits else _TOO_LONG,
         Effect(
-            {**fewer.resources, "dram": delivered / (read + written) if delivered else 0.0},
+            {**fewer.resources, "dram": part_of_device_memory(evidence, delivered)},
             fewer.waits,
             fewer.lighter,
         ),

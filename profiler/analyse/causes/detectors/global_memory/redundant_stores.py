@@ -6,14 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.device_memory import (
+    bytes_left_for,
+    part_of_device_memory,
+)
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import without_loads
 from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
-from profiler.analyse.causes.evidence.sites import FENCES, Kind, Site
+from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses.scratch import find_scratch
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.reduction_trees import find_global_trees
@@ -138,6 +141,7 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
     gone = dict.fromkeys([*stores, *loads], 1.0)
     fewer = evidence.without(gone)
     waiting = evidence.waiting_for(loads_held_apart(evidence, stores) | gone, "long_scoreboard")
+    spared = bytes_left_for(evidence, stores, "global store") + bytes_left_for(evidence, loads, "global load")
     accesses = evidence.of("global load", "global store")
     part = sum(one.bytes_asked for one in (*stores, *loads)) / sum(one.bytes_asked for one in accesses)
     shared = " Or keep the values in shared memory." if of_block <= shared_of_block(evidence) else ""
@@ -147,31 +151,12 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(100 * part)} % of the bytes that the kernel loads and stores.",
         f"Compute each value where it is used, since it is used once: join the loop that loads the values with the one that stores them.{shared}",
         Effect(
-            {**fewer.resources, "dram": _through_device_memory(evidence, stores, loads)},
+            {**fewer.resources, "dram": part_of_device_memory(evidence, spared)},
             {**fewer.waits, **waiting},
         ),
         {site: site.sectors or 0.0 for site in stores},
         {"scratch_pct": 100 * part},
     )
-
-
-def _through_device_memory(evidence: Evidence, stores: Collection[Site], loads: Collection[Site]) -> float:
-    """Returns the part of what device memory moves that is left for these if each other access has had a trip of its own to it; what blocks load alike needs one."""
-    moved, of_these = 0.0, 0.0
-    ways: tuple[tuple[Kind, Collection[Site], str], ...] = (
-        ("global store", stores, "written"),
-        ("global load", loads, "read"),
-    )
-    for kind, sites, way in ways:
-        bytes_moved = evidence.find(f"dram_bytes_{way}") or 0.0
-        others = sum(
-            one.bytes_asked / count_blocks_alike(evidence, one)
-            for one in evidence.of(kind)
-            if one not in sites
-        )
-        moved += bytes_moved
-        of_these += min(sum(one.bytes_asked for one in sites), max(0.0, bytes_moved - others))
-    return of_these / moved if moved else 0.0
 
 
 def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:

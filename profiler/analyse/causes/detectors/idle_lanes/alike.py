@@ -22,7 +22,6 @@ from profiler.analyse.causes.evidence.sites import (
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
-    reach,
     sources_of,
     uses_of,
     written_by_any,
@@ -30,7 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import find_passed_on, is_carried_by
-from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.possible_writers import makers_on_all_paths, writers_before
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import register_of
@@ -205,13 +204,8 @@ def _may_hold(evidence: Evidence, user: Site, register: str, results: Set[Site])
 
 def _goes_on(evidence: Evidence, loop: Loop, access: Site) -> bool:
     """Returns whether each turn of a loop comes to another place: its address is made of what one turn leaves to the next."""
-
-    def writers(site: Site, registers: Iterable[str]) -> set[Site]:
-        return {one for register in registers for one in writers_before(evidence, site, register)}
-
-    makers = reach(
-        writers(access, address_registers(access.instruction)),
-        lambda one: () if one.kind in ACCESSES else writers(one, one.use.inputs),
+    makers = makers_on_all_paths(
+        evidence, access, address_registers(access.instruction), lambda one: one.kind in ACCESSES
     )
     return any(is_carried_by(evidence, loop, maker) for maker in makers)
 

@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, Can
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
+from profiler.analyse.causes.evidence.latency import L1_CYCLES, NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.called_functions import find_called
@@ -36,7 +36,8 @@ _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
     "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)."
 )
-_FEW_BYTES = 64  # of 16 words: to go through these takes fewer instructions than a round trip to L1 takes cycles, which are 40
+# Three instructions for each word of an array, to compare, choose and add, take less than a round trip to L1.
+_FEW_BYTES = L1_CYCLES / 3 * WORD_BITS / 8
 _SMALL_ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, let each of the few "
     "take its value or none (`for each m: a[m] += index == m ? x : 0`, unrolled)."

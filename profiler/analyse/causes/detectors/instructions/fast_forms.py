@@ -20,7 +20,7 @@ from profiler.analyse.code.math_functions.sizes import (
     tests_reciprocal,
 )
 
-_WITH_FAST_FORM = "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), or multiply instead of dividing and of powf."
+_WITH_FAST_FORM = "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), or products in place of divisions and of powf."
 _WHOLE_EXPONENT = re.compile(r"\bpow\w*\s*\([^;]*,\s*\(?-?\d\.?0*f?\s*\)|\*\*\s*\d\b(?!\.)")
 _INSTEAD_OF_POWERS = ", and write powers with a small whole exponent as products (`x * x * x`)"
 _INSTEAD_OF_DIVIDING: Mapping[WhoInverts, str] = {

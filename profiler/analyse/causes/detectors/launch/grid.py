@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.more_blocks import advise_more_blocks, named_loop
+from profiler.analyse.causes.detectors.launch.more_blocks import advise_more_blocks
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
@@ -17,7 +17,6 @@ from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, 
 from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
-    find_loop_storing_its_own,
     follows_itself,
 )
 from profiler.analyse.causes.flow.working_blocks import (
@@ -39,11 +38,6 @@ _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them fi
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
-_LESS_EACH = (
-    "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
-    "blocks that share one result and add up their parts."
-)
-_TAKE_TURNS = "Let the {} without work take turns of {}: no turn needs what another one has computed."
 _LONGER_WORK = "some warps work much longer than those beside them"
 _EARLIER_END = "most likely, some warps end long before others, which do more or wait longer"
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
@@ -86,12 +80,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     launched = count_blocks(evidence)
     shares_most = launched / blocks >= sms / launched
-    advice, in_triton = advise_more_blocks(evidence, chains)
-    if chains == math.inf and blocks < launched and shares_most:
-        advice, in_triton = _LESS_EACH, ""
-        if own := find_loop_storing_its_own(evidence):
-            loop = named_loop(evidence, own)
-            advice, in_triton = (_TAKE_TURNS.format(what, loop) for what in ("blocks", "programs"))
+    advice, in_triton = advise_more_blocks(evidence, chains, blocks < launched and shares_most)
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.

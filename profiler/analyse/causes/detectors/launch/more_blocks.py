@@ -24,7 +24,10 @@ _FEWER_ELEMENTS = (
     "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
     "and launch more programs."
 )
-_LAUNCH_MORE = "Launch more {0}{2}: {1} steps by the {3}, so that they share its turns out."
+_LAUNCH_MORE = "Launch more {0}: {1} steps by the whole grid, so that they share its turns out."
+_LAUNCH_MORE_ALONG = (
+    "Launch more {0} along ALONG: {1} steps by the size of the grid there, so that they share its turns out."
+)
 _GRID_FOR_TURNS = "Launch more {0}, with a dimension of the grid for what {1} counts: none of its turns needs what another one has computed."
 _SHARE_SUM = (
     "Let several threads or blocks share each result: the turns of {1} only add up, so that each can take a part of them. Add the parts up at the "
@@ -34,39 +37,45 @@ _SHARE_SUM_IN_TRITON = (
     "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several that share each result. The turns of {1} "
     "only add up, so that each program can take a part of them (split-k with `tl.atomic_add`, or a second kernel that adds up)."
 )
+_LESS_EACH = (
+    "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
+    "blocks that share one result and add up their parts."
+)
+_TAKE_TURNS = "Let the {0} without work take turns of {1}: no turn needs what another one has computed."
 _TURNING = re.compile(r"\b(for|while|do|goto)\b")
 
 
-def advise_more_blocks(evidence: Evidence, chains: float) -> tuple[str, str]:
+def advise_more_blocks(evidence: Evidence, chains: float, are_there: bool) -> tuple[str, str]:
     """Returns how to split the work, also in words of Triton where these are others.
 
-    `chains` says how many rows of results a thread makes side by side, each made from the one before; it is infinite where none is.
+    `chains` says how many rows of results a thread makes side by side, each made from the one before; it is infinite where none is. More blocks may
+    be there already, without work.
     """
     if chains < math.inf:
         return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
-    own, adding = find_loop_storing_its_own(evidence), find_loop_adding_up(evidence)
-    if loop := own or adding:
-        named, axis = named_loop(evidence, loop), find_axis_of_steps(evidence, loop)
-        # Parts of a sum that each block stores at a place of its own would be more results.
-        if axis is not None and (own or not evidence.of("global store")):
-            return _launch_more(evidence, "blocks", named, axis), _launch_more(
-                evidence, "programs", named, axis
-            )
+    own = find_loop_storing_its_own(evidence)
+    loop = own or (None if are_there else find_loop_adding_up(evidence))
+    if loop is None:
+        turns = any(evidence.goes_back(one) for one in evidence.loops_around(evidence.sites))
+        return _LESS_EACH if are_there else _MORE_BLOCKS_FOR_TURNS if turns else _MORE_BLOCKS, ""
+    named, axis = _named(evidence, loop), find_axis_of_steps(evidence, loop)
+    if are_there:
+        in_cuda = in_triton = _TAKE_TURNS
+    # Parts of a sum that each block stores at a place of its own would be more results.
+    elif axis is not None and (own or not evidence.of("global store")):
+        in_cuda, in_triton = (_launch_more(evidence, along) for along in ("xyz"[axis], f"axis {axis}"))
+    else:
         in_cuda, in_triton = (_GRID_FOR_TURNS, _GRID_FOR_TURNS) if own else (_SHARE_SUM, _SHARE_SUM_IN_TRITON)
-        return in_cuda.format("blocks", named), in_triton.format("programs", named)
-    turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
-    return _MORE_BLOCKS_FOR_TURNS if turns else _MORE_BLOCKS, ""
+    return in_cuda.format("blocks", named), in_triton.format("programs", named)
 
 
-def _launch_more(evidence: Evidence, blocks: str, loop: str, axis: int) -> str:
+def _launch_more(evidence: Evidence, along: str) -> str:
     """Returns to launch more, and along which axis where the grid has several."""
-    if evidence.shape is None or sum(size > 1 for size in evidence.shape.grid) < 2:
-        return _LAUNCH_MORE.format(blocks, loop, "", "whole grid")
-    along = f" along {'xyz'[axis]}" if blocks == "blocks" else f" along axis {axis}"
-    return _LAUNCH_MORE.format(blocks, loop, along, "size of the grid there")
+    has_several = evidence.shape is not None and sum(size > 1 for size in evidence.shape.grid) > 1
+    return _LAUNCH_MORE_ALONG.format(along) if has_several else _LAUNCH_MORE
 
 
-def named_loop(evidence: Evidence, loop: Loop) -> str:
+def _named(evidence: Evidence, loop: Loop) -> str:
     """Returns "the loop at kernel.cu:12", if that line may be one that turns back: the compiler gives some loops the line of a call."""
     last = evidence.inside(loop)[-1]
     turns_back = last.text is None or _TURNING.search(last.text)

@@ -10,9 +10,9 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import address_registers, reach
+from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.possible_writers import makers_on_all_paths
 from profiler.text import whole_percent
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
@@ -68,11 +68,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
 
 def _follows_list(evidence: Evidence, load: Site) -> bool:
     """Returns whether a load's address is made of what the load has brought in another turn, and not only chosen by a comparison of that."""
-
-    def writers(site: Site, registers: Iterable[str]) -> set[Site]:
-        return {one for register in registers for one in writers_before(evidence, site, register)}
-
-    made = reach(writers(load, address_registers(load.instruction)), lambda one: writers(one, one.use.inputs))
+    made = makers_on_all_paths(evidence, load, address_registers(load.instruction))
     return load in made
 
 

@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.possible_writers import writers_of_any
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER, is_predicate
@@ -117,7 +117,7 @@ def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
 
 def computed_in_loop(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
     """Returns the instructions of a loop, other than loads, whose results these registers may hold, also from the turn before."""
-    writers = {writer for name in registers for writer in writers_before(evidence, site, name)}
+    writers = writers_of_any(evidence, site, registers)
     return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.dataflow import INDICES, address_registers, reach
-from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.dataflow import INDICES, address_registers
+from profiler.analyse.causes.flow.possible_writers import makers_on_all_paths, writers_of_any
 from profiler.analyse.code.registers import register_of
 
 _REMAINDER, _QUOTIENT = "IMAD", "IMAD.HI"  # the latter multiplies by a reciprocal
@@ -27,14 +27,19 @@ def find_loads_of_remainders(evidence: Evidence) -> Set[Site]:
 
 def _has_nothing_else(evidence: Evidence, load: Site, remainders: Set[Site]) -> bool:
     """Returns whether an address is made of remainders, and otherwise only of what all threads have."""
-    made_of = _all_makers(evidence, load, address_registers(load.instruction), until=remainders)
+    made_of = makers_on_all_paths(
+        evidence, load, address_registers(load.instruction), remainders.__contains__
+    )
     return not remainders.isdisjoint(made_of) and not any(
         one.kind in ACCESSES or _names(one, INDICES) for one in made_of
     )
 
 
 def _find_remainders(evidence: Evidence) -> Iterator[Site]:
-    """Yields what takes the multiples of a length away from an index of the whole grid: `index - length * (index / length)`."""
+    """Yields what takes the multiples of a length away from an index of the whole grid: `index - length * (index / length)`.
+
+    The steps of a division are under predicates, so that all that may have written a register counts.
+    """
     integers = evidence.of("integer")
     if not any(map(_is_quotient, integers)):
         return
@@ -47,11 +52,11 @@ def _find_remainders(evidence: Evidence) -> Iterator[Site]:
         )
         if not _takes_away(evidence, site, factors):  # as most do not
             continue
-        index = _all_makers(evidence, site, taken_from)
+        index = makers_on_all_paths(evidence, site, taken_from)
         of_grid = {one for one in index if _names(one, (_BLOCK_INDEX,))}
         if not of_grid or not all(map(_makes_index, index)):
             continue
-        multiplied = [_all_makers(evidence, site, factor) for factor in factors]
+        multiplied = [makers_on_all_paths(evidence, site, factor) for factor in factors]
         if any(of_grid & made and any(map(_is_quotient, made)) for made in multiplied):
             yield site
 
@@ -67,25 +72,10 @@ def _is_quotient(site: Site) -> bool:
 
 def _takes_away(evidence: Evidence, site: Site, factors: Iterable[Set[str]]) -> bool:
     """Returns whether a factor is negative: it has a sign here, or where it was computed."""
-    writers = [one for factor in factors for one in _writers(evidence, site, factor)]
-    return any(
-        operand.startswith("-") for one in (site, *writers) for operand in one.instruction.operands[1:]
-    )
-
-
-def _all_makers(
-    evidence: Evidence, site: Site, registers: Iterable[str], until: Set[Site] = frozenset()
-) -> Set[Site]:
-    """Returns what may have led to the value of these registers, but not what led to `until`."""
-    return reach(
-        _writers(evidence, site, registers),
-        lambda one: () if one in until else _writers(evidence, one, one.use.inputs),
-    )
-
-
-def _writers(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
-    """Returns what may have written these registers last: the steps of a division are under predicates."""
-    return [one for register in registers for one in writers_before(evidence, site, register)]
+    here = site.instruction.operands[1:3]
+    before = [one for factor in factors for one in writers_of_any(evidence, site, factor)]
+    signed = (*here, *(operand for one in before for operand in one.instruction.operands[1:]))
+    return any(operand.startswith("-") for operand in signed)
 
 
 def _names(site: Site, words: Iterable[str]) -> bool:

@@ -7,7 +7,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.analyse.causes.flow.addresses.operations import CARRY, NEGATIVE, SUMS
-from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.possible_writers import writers_of_any
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import REGISTER, is_predicate
@@ -30,7 +30,7 @@ def _step_by(evidence: Evidence, loop: Loop, site: Site, register: str) -> int |
     """Returns by how much an instruction of a loop raises a register, also where it moves the sum back from another one, at either end of a turn."""
     if not is_move(site.instruction):
         return step_of(site, register)
-    writers = {one for name in site.use.inputs for one in writers_before(evidence, site, name)}
+    writers = writers_of_any(evidence, site, site.use.inputs)
     makers = [one for one in writers if one.instruction in loop]
     return step_of(makers[0], register) if len(makers) == 1 else None
 

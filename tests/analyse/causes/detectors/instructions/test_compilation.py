@@ -218,7 +218,7 @@ def test_a_function_that_calls_itself_keeps_registers_and_no_array(calls, is_rec
 
 @pytest.mark.parametrize(
     ("reserving", "is_small"),
-    [("IADD3 R1, R1, -0x40, RZ", True), ("IADD3 R1, R1, -0x44, RZ", False), ("NOP", False)],
+    [("IADD3 R1, R1, -0x34, RZ", True), ("IADD3 R1, R1, -0x38, RZ", False), ("NOP", False)],
 )
 def test_each_element_of_a_small_array_can_take_its_value_or_none(reserving, is_small):
     (candidate,) = compilation.detect_spills(evidence_of(reserving, "LDL R4, [R9]", "EXIT"))

@@ -1,0 +1,29 @@
+"""Knows what is left of device memory's work for some accesses, which no counter says by access."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+
+_MOVED: Mapping[Kind, str] = {"global load": "dram_bytes_read", "global store": "dram_bytes_written"}
+
+
+def bytes_left_for(evidence: Evidence, sites: Collection[Site], kind: Kind) -> float:
+    """Returns how many bytes device memory moves for these accesses of a kind, if each other one has had a trip of its own to it.
+
+    What blocks access alike, such as the weights of a layer, needs one trip.
+    """
+    others = sum(
+        one.bytes_asked / count_blocks_alike(evidence, one) for one in evidence.of(kind) if one not in sites
+    )
+    asked = sum(one.bytes_asked for one in evidence.of(kind) if one in sites)
+    return min(asked, max(0.0, (evidence.find(_MOVED[kind]) or 0.0) - others))
+
+
+def part_of_device_memory(evidence: Evidence, spared: float) -> float:
+    """Returns which part these bytes are of all that device memory moves."""
+    moved = sum(evidence.find(name) or 0.0 for name in _MOVED.values())
+    return spared / moved if moved else 0.0
