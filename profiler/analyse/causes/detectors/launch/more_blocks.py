@@ -26,7 +26,7 @@ _FEWER_ELEMENTS = (
 )
 _LAUNCH_MORE = "Launch more {0}: {1} steps by the whole grid, so that they share its turns out."
 _LAUNCH_MORE_ALONG = (
-    "Launch more {0} along ALONG: {1} steps by the size of the grid there, so that they share its turns out."
+    "Launch more {{0}} along {}: {{1}} steps by the size of the grid there, so that they share its turns out."
 )
 _GRID_FOR_TURNS = "Launch more {0}, with a dimension of the grid for what {1} counts: none of its turns needs what another one has computed."
 _SHARE_SUM = (
