@@ -5,7 +5,9 @@ What all threads add alike, such as where an array begins or how far a loop has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from operator import add, mul
 from typing import NamedTuple
@@ -21,7 +23,10 @@ from profiler.catalog.metrics import LANES
 
 
 class _InThreads(NamedTuple):
-    """The number that each thread holds; if `is_relative`, all threads add the same to it, which is not known. None where nothing is known."""
+    """The number that each thread holds; None where nothing is known.
+
+    If `is_relative`, it is how much more that is than the first thread's number, which is not known.
+    """
 
     numbers: tuple[int, ...] | None
     is_relative: bool = False
@@ -36,8 +41,11 @@ class _InThreads(NamedTuple):
 
 
 _UNKNOWN = _InThreads(None)
-# What the register itself held a turn before: it adds nothing to what it held when the loop began.
-_OWN = _InThreads(())
+_Read = tuple[Site, str]  # an instruction and a register that it reads
+
+
+class _NotKnownYet(Exception):
+    """What a register holds depends on what is still to be computed, such as a sum that a loop carries."""
 
 
 def offsets_of_threads(evidence: Evidence, access: Site) -> Sequence[int] | None:
@@ -83,41 +91,70 @@ def _threads_of(evidence: Evidence, block: tuple[int, int, int]) -> _Threads:
 
 
 class _Threads(Operations[_InThreads]):
-    """Follows what the threads of a block hold."""
+    """Follows what the threads of a block hold, from the first instructions on and round all loops until nothing changes any more.
+
+    Each step only says less of a register: exact numbers, then how far they lie apart, then nothing. So it ends.
+    """
 
     def __init__(self, evidence: Evidence, block: tuple[int, int, int]) -> None:
         self._evidence = evidence
-        self._known: dict[tuple[Site, str], _InThreads] = {}
-        self._asked: set[tuple[Site, str]] = set()
+        self._known: dict[_Read, _InThreads | None] = {}  # None as long as no way to a value is known
+        self._needed_by: dict[_Read, set[_Read]] = defaultdict(set)
+        self._to_compute: list[_Read] = []
+        self._computing: _Read | None = None
         self._indices = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
         self._alike = _InThreads((0,) * len(self._indices), is_relative=True)
 
     def held(self, site: Site, register: str) -> _InThreads:
-        asked = (site, register)
-        if asked in self._asked:
-            return _OWN
-        if asked not in self._known:
-            self._asked.add(asked)
-            writers = writers_before(self._evidence, site, register)
-            self._known[asked] = self._joined(site, register, writers)
-            self._asked.remove(asked)
-        return self._known[asked]
+        read = (site, register)
+        if self._computing is None:
+            return self._compute(read)
+        self._needed_by[read].add(self._computing)
+        self._ask(read)
+        if (value := self._known[read]) is None:
+            raise _NotKnownYet
+        return value
 
-    def _joined(self, reader: Site, register: str, writers: Set[Site]) -> _InThreads:
-        """Returns what a register holds that any of these may have written: one value, and steps that all threads take in each turn of a loop.
+    def _ask(self, read: _Read) -> None:
+        if read not in self._known:
+            self._known[read] = None
+            self._to_compute.append(read)
+
+    def _compute(self, wanted: _Read) -> _InThreads:
+        """Computes what is read, and all that it needs, again whenever something that it needs changes."""
+        self._ask(wanted)
+        while self._to_compute:
+            self._computing = self._to_compute.pop()
+            value = self._joined(*self._computing)
+            if value != self._known[self._computing]:
+                self._known[self._computing] = value
+                self._to_compute += self._needed_by[self._computing]
+        self._computing = None
+        return self._known[wanted] or _UNKNOWN
+
+    def _joined(self, reader: Site, register: str) -> _InThreads | None:
+        """Returns what a register holds that several instructions may have written: one value, or steps that all threads take in each turn of a loop.
 
         Of several values, some threads may hold one and some another. Two parameters are two values, although neither is known.
         """
-        made = {one: value for one in writers if (value := self.result(one, register)) != _OWN}
-        found = set(made.values())
+        writers = writers_before(self._evidence, reader, register)
+        if not writers:
+            return _UNKNOWN
+        found = set(self._results(writers, register))
         is_one = len(writers) == 1 or not any(value.is_relative for value in found)
-        if len(found) == 1 and len(made) == len(writers) and is_one:
-            return found.pop()
+        if len(found) <= 1 and is_one:
+            return found.pop() if found else None
         steps = {_from_first(value.numbers) if value.numbers else None for value in found}
         chosen = [one for one in writers if not self._is_for_all(one, reader)]
         if len(steps) != 1 or len(chosen) > 1 or (step := steps.pop()) is None:
             return _UNKNOWN
         return _InThreads(step, is_relative=True)
+
+    def _results(self, writers: Iterable[Site], register: str) -> Iterator[_InThreads]:
+        """Yields what these instructions write to a register, as far as that is known by now."""
+        for writer in writers:
+            with suppress(_NotKnownYet):
+                yield self.result(writer, register)
 
     def _is_for_all(self, writer: Site, reader: Site) -> bool:
         """Returns whether threads that are in the same turn of a loop have had the same results of an instruction."""
@@ -148,11 +185,10 @@ class _Threads(Operations[_InThreads]):
     def sum(self, one: _InThreads, other: _InThreads) -> _InThreads:
         if one.numbers is None or other.numbers is None:
             return _UNKNOWN
-        if _OWN in (one, other):
-            rest = other if one == _OWN else one
-            return _OWN if rest == _OWN or rest.is_alike else _UNKNOWN
         added = tuple(map(add, one.numbers, other.numbers))
-        return _InThreads(added, one.is_relative or other.is_relative)
+        if one.is_relative or other.is_relative:
+            return _InThreads(_from_first(added), is_relative=True)
+        return _InThreads(added)
 
     def product(self, one: _InThreads, other: _InThreads) -> _InThreads:
         if one.exact and other.exact:

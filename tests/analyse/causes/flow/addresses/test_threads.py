@@ -87,6 +87,74 @@ def test_a_loop_may_take_all_threads_further_alike():
     assert turns("LDS R8, [R9]", "@P1 IADD3 R9, R9, 0x100, RZ") is None
 
 
+LOADS_OF_A_MOVED_SUM = ("MOV R1, R2", "LDS R8, [R1]", "IADD3 R2, R1, 0x4, RZ", "LDS R9, [R2]")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_said_does_not_depend_on_what_was_asked_before(order):
+    evidence = looping(("LDC R1, c[0x0][0x210]", "IMAD R2, R5, 0x4, R1"), LOADS_OF_A_MOVED_SUM)
+    for load in evidence.of("shared load")[::order]:
+        assert offsets_of_threads(evidence, load) == tuple(4 * x for x in range(4))
+
+
+def test_code_may_be_long():
+    chain = [
+        line for _ in range(300) for line in ("IMAD R9, R9, 0x3, RZ", "LOP3.LUT R9, R9, 0xff, RZ, 0xc0, !PT")
+    ]
+    assert offsets("MOV R9, R5", *chain, block=2) == (0, 3**300 % 256)
+
+
+REGISTERS = ("R1", "R2", "R3")
+STEP = st.builds(
+    "{} {}, {}, {}, {}".format,
+    st.sampled_from(["IADD3", "IMAD"]),
+    st.sampled_from(REGISTERS),
+    st.sampled_from((*REGISTERS, "R5")),
+    st.sampled_from((*REGISTERS, "R5", "0x4")),
+    st.sampled_from((*REGISTERS, "RZ")),
+) | st.builds("MOV {}, {}".format, st.sampled_from(REGISTERS), st.sampled_from(REGISTERS))
+
+
+def looping(before, body):
+    """Returns the evidence of a kernel of four threads that makes four turns of a loop."""
+    start = 1 + len(before)
+    counting = ("IADD3 R7, R7, 0x1, RZ", "ISETP.LT.AND P0, PT, R7, 0x4, PT", f"@P0 BRA 0x{16 * start:x}")
+    lines = executing(100.0, "S2R R5, SR_TID.X", *before) + executing(400.0, *body, *counting)
+    return evidence_of(*lines, ("EXIT", 100.0), block=4)
+
+
+def accessed(before, body, thread):
+    """Returns the addresses of the thread's accesses in four turns."""
+    held = {"R5": thread, "RZ": 0, "c[0x0][0x210]": 7919, "R1": 0, "R2": 0, "R3": 0}
+
+    def run(line):
+        opcode, *operands = line.replace(",", "").split()
+        taken = [held[one] if one in held else int(one, 16) for one in operands[1:] if "[R" not in one]
+        if opcode == "LDS":
+            return [held[operands[1].strip("[]")]]
+        held[operands[0]] = (
+            sum(taken)
+            if opcode == "IADD3"
+            else taken[0] * taken[1] + taken[2]
+            if opcode == "IMAD"
+            else taken[0]
+        )
+        return []
+
+    for line in before:
+        run(line)
+    return [address for _ in range(4) for line in body for address in run(line)]
+
+
+@given(st.permutations(("MOV R1, R5", "IMAD R2, R5, 0x4, RZ", "LDC R3, c[0x0][0x210]")), st.lists(STEP, min_size=1, max_size=5), st.sampled_from(REGISTERS))  # fmt: skip
+def test_threads_access_what_is_said_in_each_turn_of_a_loop(before, steps, register):
+    body = (*steps, f"LDS R8, [{register}]")
+    evidence = looping(before, body)
+    if found := offsets_of_threads(evidence, *evidence.of("shared load")):
+        for turn in zip(*(accessed(before, body, thread) for thread in range(4)), strict=True):
+            assert found == tuple(address - turn[0] for address in turn)
+
+
 @given(WORD, WORD, WORD, st.integers(0, 255))
 def test_lop3_takes_each_bit_from_its_table(one, other, third, table):
     """The first of two threads holds zero in the first register, and the second one holds a number."""
