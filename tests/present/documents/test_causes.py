@@ -465,12 +465,12 @@ def test_the_full_answer_says_which_causes_it_leaves_out():
 @pytest.mark.parametrize(
     ("sureness", "counts"),
     [
-        (Sureness(86, 76, 85, True, None), "76 of 86 answers like this one named first what the author then changed, and 85 among the first three."),
-        (Sureness(86, 76, 86, True, None), "76 of 86 answers like this one named first what the author then changed, and all 86 among the first three."),
-        (Sureness(54, 54, 54, True, None), "all 54 answers like this one named first what the author then changed."),
+        (Sureness(86, 76, 85, True, None), "76 of 86 such answers named first what the author then changed, and 85 among the first three."),
+        (Sureness(86, 76, 86, True, None), "76 of 86 such answers named first what the author then changed, and all 86 among the first three."),
+        (Sureness(54, 54, 54, True, None), "all 54 such answers named first what the author then changed."),
         (
             Sureness(54, 54, 54, True, 17.6),
-            "all 54 answers like this one named first what the author then changed. Such estimates were 18 points off on average.",
+            "all 54 such answers named first what the author then changed; estimates were 18 points off on average.",
         ),
         (
             Sureness(377, 321, 368, False, None),
@@ -490,10 +490,10 @@ def test_where_two_of_five_first_causes_were_wrong_the_first_three_are_to_be_loo
     assert said.endswith("Look at the first three before you change anything.") != is_sure
 
 
-@pytest.mark.parametrize(("faster", "said"), [(8, "all"), (5, "5")])
+@pytest.mark.parametrize(("faster", "said"), [(8, "all 8"), (5, "5 of 8")])
 def test_an_unsure_answer_says_what_following_such_ones_did(faster, said):
     unsure, sure = (Sureness(100, right, 90, True, 9.0, 8, faster) for right in (50, 70))
-    told = f"In 8 kernels with such an estimate, whatever the cause, the author had changed something else: following the answer still made {said} of"
+    told = f"the author of such a kernel had changed something else, following the first cause still made {said} kernels faster by 10 % or more."
     assert told in flat_text(sureness_blocks(CAUSES_FOUND, unsure))
     assert told not in flat_text(sureness_blocks(CAUSES_FOUND, sure))
 

@@ -140,7 +140,7 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
         return [Text(f"How sure: {_answers_at_ceilings(causes[0].cause, sureness)}")]
     is_sure = sureness.right_first_pct >= _SURE_PCT
     followed, look = ("", "") if is_sure else (_followed_text(sureness), _LOOK_FURTHER)
-    counts = f"{_counted_answers(sureness)}{followed}{_estimates_text(sureness.points_off)}{look}"
+    counts = f"{_counted_answers(sureness)}{_estimates_text(sureness.points_off)}.{followed}{look}"
     return [Text(f"How sure: on kernels that prof had not seen, {counts}")]
 
 
@@ -148,28 +148,28 @@ def _followed_text(sureness: Sureness) -> str:
     """Returns what following such an answer did where the author had changed something else."""
     if not sureness.followed:
         return ""
-    faster = "all" if sureness.faster == sureness.followed else sureness.faster
+    faster = "all" if sureness.faster == sureness.followed else f"{sureness.faster} of"
     return (
-        f" In {sureness.followed} kernels with such an estimate, whatever the cause, the author had changed something else: "
-        f"following the answer still made {faster} of them faster by 10 % or more."
+        f" Where the author of such a kernel had changed something else, following the first cause still made {faster} {sureness.followed} "
+        "kernels faster by 10 % or more."
     )
 
 
 def _estimates_text(points_off: float | None) -> str:
-    return "" if points_off is None else f" Such estimates were {points_off:.0f} points off on average."
+    return "" if points_off is None else f"; estimates were {points_off:.0f} points off on average"
 
 
 def _counted_answers(sureness: Sureness) -> str:
-    """Returns how many answers like this one were right, as in `76 of 86 answers like this one named first what the author then changed`."""
+    """Returns how many answers like this one were right, as in `76 of 86 such answers named first what the author then changed`."""
     kernels, right, three = sureness.kernels, sureness.right_first, sureness.among_three
     named = "named first what the author then changed"
-    among = f", and {f'all {kernels:,}' if three == kernels else f'{three:,}'} among the first three."
+    among = f", and {f'all {kernels:,}' if three == kernels else f'{three:,}'} among the first three"
     if not sureness.of_this_cause:
         alike = f"few answers were like this one. Of {kernels:,} that expected to save about as much,"
         return f"{alike} {right:,} {named}{among}"
     if right == kernels:
-        return f"all {kernels:,} answers like this one {named}."
-    return f"{right:,} of {kernels:,} answers like this one {named}{among}"
+        return f"all {kernels:,} such answers {named}"
+    return f"{right:,} of {kernels:,} such answers {named}{among}"
 
 
 def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
