@@ -35,6 +35,7 @@ PROGRAMS = [
     "by_threads",
     "planes",
     "scratch",
+    "far_neighbours",
     "keyed_hashes",
     "ordered_atomics",
     "by_all",

@@ -248,12 +248,12 @@ def _bytes_of_block(evidence: Evidence, loads: Sequence[Site], loop: Loop | None
     return sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
 
 
-def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
-    """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code.
+def first_addresses(sites: Sequence[Site], thread: str = "") -> dict[Site, int]:
+    """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code; each thread has its own.
 
     All instructions act, as if all predicates held and no branch were taken: turns that are peeled off a loop end one by one.
     """
-    numbers, needed = _MadeUp(), _find_needed(sites)
+    numbers, needed = _MadeUp(thread), _find_needed(sites)
     found: dict[Site, int] = {}
     for site in sites:
         if site.kind in _ACCESSES and not numbers.by_register.keys().isdisjoint(
@@ -281,11 +281,15 @@ def _find_needed(sites: Sequence[Site]) -> set[Site]:
 class _MadeUp(Operations[int]):
     """Follows numbers of 32 bits through the code in the order of its text. What cannot be computed, such as a loaded value, gets one that nothing else has."""
 
-    def __init__(self) -> None:
+    def __init__(self, thread: str) -> None:
         self.by_register: dict[str, int] = {}
+        self._thread = thread
+
+    def _of_thread(self, name: str) -> int:
+        return _make_up(f"{name}{self._thread}")
 
     def held(self, site: Site, register: str) -> int:
-        return self.by_register.get(register, _make_up(f"{register} at {site.position}"))
+        return self.by_register.get(register, self._of_thread(f"{register} at {site.position}"))
 
     def constant(self, number: int) -> int:
         return number % _WORD
@@ -299,19 +303,20 @@ class _MadeUp(Operations[int]):
             site.instruction.operands[1]
         )
         # The word behind it may be read alone elsewhere.
-        return self.special(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
+        return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
-        return 0 if register == "SRZ" else _make_up(register)
+        return 0 if register == "SRZ" else self._of_thread(register)
 
     def elsewhere(self, operand: str, /) -> int:
-        return self.special(operand)
+        is_for_all = operand.startswith("c[") and not REGISTER.search(operand)
+        return _make_up(operand) if is_for_all else self.special(operand)
 
     def other(self, site: Site, taken: Sequence[int], /) -> int:
         one = site.instruction
         if one.name in _LOOKING_UP and not REGISTER.search(one.operands[1]):
             return taken[0]
-        return _make_up(f"result of {site.position}")
+        return self._of_thread(f"result of {site.position}")
 
     def sum(self, one: int, other: int) -> int:
         return (one + other) % _WORD

@@ -13,7 +13,12 @@ from profiler.analyse.causes.detectors.global_memory.device_memory import (
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
     without_loads,
-    without_repeated,
+)
+from profiler.analyse.causes.detectors.global_memory.shared_by_blocks import (
+    LARGER_BLOCKS,
+    MOST_REUSE,
+    OFTEN,
+    find_shared_by_blocks,
 )
 from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.addresses import address_of, base_of
@@ -46,8 +51,6 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.text import whole_percent
 
-OFTEN = 2.0  # each byte is loaded at least twice
-MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
 _CONSTANT_BYTES = 64 * 1024
 _IN_A_TILE = "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute several results from it."
@@ -58,10 +61,6 @@ _BY_DATA = (
 _IN_CONSTANT_MEMORY = (
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a "
     "filter."
-)
-_LARGER_BLOCKS = (
-    "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
-    "columns, and a row that is read several times kept as one block."
 )
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # What L2 serves again may be looked up at random places, which no tile holds.
@@ -96,7 +95,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         yield _name_fixed(evidence, fixed, tile)
     if tile:
         yield tile
-    yield from _find_shared_by_blocks(evidence, [site for site in loads if site not in fixed])
+    yield from find_shared_by_blocks(evidence, [site for site in loads if site not in fixed], times)
 
 
 def _name_tile(
@@ -131,7 +130,7 @@ def _name_tile(
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         includes="barriers" if exchanged else "",
-        in_triton=(use_fewer_warps(evidence) or _LARGER_BLOCKS) + shared + alone,
+        in_triton=(use_fewer_warps(evidence) or LARGER_BLOCKS) + shared + alone,
     )
 
 
@@ -168,31 +167,6 @@ def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
     size = sum(site.executed * site.width / 8 for site in lookups) / evidence.shape.warps
     fewer = without_loads(evidence, dict.fromkeys(lookups, 1.0))
     return size <= _CONSTANT_BYTES and evidence.model.saved(fewer) >= WORTH_A_CHANGE
-
-
-def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterable[Candidate]:
-    """Yields the loads that many blocks make alike, where L2 is at its ceiling: it delivers the same data to each of them.
-
-    Most of them have to come from L2, even if all hits of L1 are theirs.
-    """
-    if not evidence.model.l2_is_full:
-        return
-    alike = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
-    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load"))
-    hits = looked_up * (evidence.find("l1_hit_pct") or 0.0) / 100
-    if 2 * hits < sum(site.sectors or 0.0 for site in alike):
-        yield Candidate(
-            "redundant-global-loads",
-            f"Up to {max(alike.values()):,} blocks load the same data, and L2, which delivers it to each of them, is as fast as it can be.",
-            "Let a block take the work of several that load the same, such as more rows, and use what it loads for all of them, from registers or "
-            "shared memory.",
-            without_repeated(
-                evidence, {site: 1 - 1 / min(count, MOST_REUSE) for site, count in alike.items()}
-            ),
-            {site: (site.sectors or 0.0) for site in alike},
-            {"blocks_alike": float(max(alike.values()))},
-            in_triton=_LARGER_BLOCKS,
-        )
 
 
 def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate | None) -> Candidate:

@@ -154,28 +154,6 @@ def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
 
 
 @pytest.mark.parametrize(
-    ("axis", "l2", "dram", "hits", "spared"),
-    [
-        ("Y", 0.9, 0.1, 49.0, 7 / 8),  # 64 blocks along x load the same row
-        ("X", 0.9, 0.1, 49.0, 3 / 4),  # 4 blocks along y
-        ("Y", 0.89, 0.1, 49.0, None),  # L2 could deliver more
-        ("Y", 0.9, 0.95, 49.0, None),  # it passes on what device memory delivers
-        ("Y", 0.9, 0.1, 50.0, None),  # L1 delivers half of it
-        (None, 0.9, 0.1, 49.0, None),  # data says what each block loads
-    ],
-)
-def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hits, spared):
-    place = f"S2R R2, SR_CTAID.{axis}" if axis else "LDG.E R2, [R8]"
-    facts = {1: TOGETHER}
-    evidence = evidence_of(
-        place, LOAD.replace("R2.64", "R2"), "EXIT", facts=facts, busy={"l2": l2, "dram": dram}, grid=(64, 4, 1),
-        figures={"dram_bytes_read": 12_800.0, "l1_hit_pct": hits},
-    )  # fmt: skip
-    found = [one.effect.resources["l2"] for one in redundant_loads.detect_redundant_loads(evidence)]
-    assert found == ([] if spared is None else [pytest.approx(spared)])
-
-
-@pytest.mark.parametrize(
     ("l2", "hits", "is_said"), [(0.9, 11.0, True), (0.89, 11.0, False), (0.9, 12.0, False)]
 )  # fmt: skip
 def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again(l2, hits, is_said):

@@ -1,0 +1,41 @@
+"""Finds loads by which each thread takes what other threads take, too, as the neighbours of a point in a stencil."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import all_makers, makers_of_address
+from profiler.analyse.causes.flow.repeated_loads import first_addresses
+from profiler.analyse.code.opcodes import WORD_BITS
+
+_WORD = 1 << WORD_BITS
+
+
+@kept
+def find_shifted_loads(evidence: Evidence) -> list[list[Site]]:
+    """Returns the loads of several elements of which each lies as far from the next one for all threads, such as `x[i]` and `x[i + stride]`.
+
+    Two threads show it: their indices are made up anew, parameters are the same. An address that is the same in both is that of all threads.
+    Elements of several arrays at one index belong together here, too: the counters say whether data repeats. Where data says what a thread loads, no
+    neighbour is known to load it.
+    """
+    groups: dict[int, list[Site]] = defaultdict(list)
+    different: dict[int, set[int]] = defaultdict(set)
+    for sites in evidence.by_function.values():
+        if sum(one.kind == "global load" for one in sites) < 2:
+            continue  # addresses take long to find
+        one, other = (first_addresses(sites, thread) for thread in ("", " of another"))
+        for site, address in one.items():
+            if site.kind == "global load" and address != other[site] and not _is_by_data(evidence, site):
+                apart = (address - other[site]) % _WORD
+                groups[apart].append(site)
+                different[apart].add(address)
+    return [loads for apart, loads in groups.items() if len(different[apart]) > 1]
+
+
+def _is_by_data(evidence: Evidence, load: Site) -> bool:
+    makers = all_makers(evidence, makers_of_address(evidence, load))
+    return any(one.kind == "global load" for one in makers)
