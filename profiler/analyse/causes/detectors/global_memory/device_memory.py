@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 _MOVED: Mapping[Kind, str] = {"global load": "dram_bytes_read", "global store": "dram_bytes_written"}
@@ -14,13 +14,14 @@ _MOVED: Mapping[Kind, str] = {"global load": "dram_bytes_read", "global store": 
 def bytes_left_for(evidence: Evidence, sites: Collection[Site], kind: Kind) -> float:
     """Returns how many bytes device memory moves for these accesses of a kind, if each other one has had a trip of its own to it.
 
-    What blocks access alike, such as the weights of a layer, needs one trip.
+    What blocks access alike, such as the weights of a layer, needs one trip. Where others copy as much as nobody has counted, nothing is left for certain.
     """
-    others = sum(
-        one.bytes_asked / count_blocks_alike(evidence, one) for one in evidence.of(kind) if one not in sites
-    )
+    others = [one for one in evidence.of(kind) if one not in sites]
+    if any(one.instruction.name in SIZE_IS_UNKNOWN for one in others):
+        return 0.0
+    need = sum(one.bytes_asked / count_blocks_alike(evidence, one) for one in others)
     asked = sum(one.bytes_asked for one in evidence.of(kind) if one in sites)
-    return min(asked, max(0.0, (evidence.find(_MOVED[kind]) or 0.0) - others))
+    return min(asked, max(0.0, (evidence.find(_MOVED[kind]) or 0.0) - need))
 
 
 def part_of_device_memory(evidence: Evidence, spared: float) -> float:
