@@ -28,6 +28,7 @@ from profiler.analyse.causes.flow.dataflow import (
     uses_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import listed, whole_percent
 
 _ADDITIONS = {
@@ -229,7 +230,7 @@ def _may_differ(evidence: Evidence, site: Site) -> bool:
         return not all(_finds_own_shared(use) for use in uses_of(evidence, site))
     reads_special = name in ("S2R", "S2UR", "CS2R") and not any(one in text for one in _ALIKE_IN_BLOCKS)
     by_register = name == "CALL" and any(one.startswith("R") for one in site.instruction.operands[:1])
-    is_elsewhere = by_register or site.opcode.startswith(("CALL.ABS", "BRX"))
+    is_elsewhere = by_register or name in JUMPS_BY_REGISTER or site.opcode.startswith("CALL.ABS")
     with_others = site.kind == "atomic" or name in _BULK_REDUCTIONS or ".STRONG" in site.opcode
     return reads_special or is_elsewhere or with_others
 
