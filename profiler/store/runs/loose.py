@@ -50,9 +50,8 @@ def open_reports(
     if not fresh:
         for path in paths:
             check_beginning(path)
-    stamps = {
-        path: _stamp(path) for path in paths
-    }  # before any is read, since others may write them meanwhile
+    # Before any is read, since others may write them meanwhile.
+    stamps = {path: _stamp(path) for path in paths}
     runs = {}
     if not fresh:
         found = {path: _held_run(path, stamp) or _kept_run(path) for path, stamp in stamps.items()}

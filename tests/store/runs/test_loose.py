@@ -86,9 +86,7 @@ def test_a_report_that_was_replaced_while_it_was_read_is_read_again(kept, mine, 
         shutil.copy(reports / "processes.ncu-rep", mine)
         return [f"reading {len(contents)}"]
 
-    monkeypatch.setattr(
-        loose, "_read_reports", read
-    )  # private: a real reader is not replaced at a known moment
+    monkeypatch.setattr(loose, "_read_reports", read)  # private: to replace the file in the middle
     assert open_report(mine) == "reading 1"
     assert open_report(mine) == "reading 2"
     assert contents[1] == (reports / "processes.ncu-rep").read_bytes() != contents[0]
