@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from profiler.errors import DiskFull, OutputNotWritable, ResourcesShort, StoreNotWritable
+from profiler.errors import DiskFull, OutputNotWritable, ProfError, ResourcesShort, StoreNotWritable
 from profiler.machine import disk_full_text, find_shortage
 from profiler.store.locks import held_if_free, try_lock
 
 _TOKEN_BYTES = 8
+E = TypeVar("E", bound=ProfError)
 
 
 @contextmanager
@@ -36,13 +37,18 @@ def storage_error(error: OSError, place: Path | str) -> DiskFull | ResourcesShor
     if full := disk_full_text(error):
         return DiskFull(f"{place}: {full}")
     if error.errno == errno.ELOOP:
-        return StoreNotWritable(
-            f"{error.filename}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with `--runs`.",
-        )
+        return link_error(StoreNotWritable, error.filename)
     if shortage := find_shortage(error):
         return shortage
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
+
+
+def link_error(kind: type[E], place: Path | str) -> E:
+    """Returns the error for a link where runs should be."""
+    return kind(
+        f"{place}: a link is there, and could lead out of the runs",
+        remedy="Remove the link, or choose another folder with `--runs`.",
+    )
 
 
 def flush(path: Path) -> None:
