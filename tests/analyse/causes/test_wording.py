@@ -23,6 +23,7 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.math_functions import sizes
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
+from profiler.catalog.causes.ceilings import CEILINGS
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
 # Besides: options of its compilers, indices and sizes, functions and literals of floats, vectors, atomics, templates, pointers and statements. What
@@ -191,7 +192,7 @@ def test_words_for_arrays_in_global_memory_are_not_said_of_shared_memory(kernel,
 
 
 def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
-    """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code.
+    """Yields what detectors say, and the remedies that they take from the list of causes, without what is replaced whole for the cause, and without what explains their code.
 
     What is replaced stands where the candidate is made, or in the function that makes its advice there.
     """
@@ -208,6 +209,7 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
                 makes_advice = functions.get(getattr(getattr(node.args[2], "func", None), "id", ""))
                 left_out.update(ast.walk(makes_advice) if makes_advice else ())
         yield from texts_in(tree, left_out)
+    yield from (one.remedy for one in CEILINGS)
 
 
 def texts_in(tree, left_out=()):
