@@ -21,6 +21,7 @@ from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     NEAR,
+    OF_BLOCK,
     reach,
     readers_behind,
     readers_of,
@@ -39,7 +40,7 @@ _ADDITIONS = {
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # Special registers that hold the same in every block, and the block's index, which is looked for by itself.
-_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID")
+_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", OF_BLOCK)
 # A block's number in its cluster, and from which bit on it says whose shared memory an address is in.
 _IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
 _BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
@@ -130,7 +131,7 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     differing = find_differing_in_block(evidence)
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
     for (axis, blocks), in_loops in product(ways, (True, False)):
-        spared, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
+        spared, unpacking = find_repeated_in_blocks(evidence, f"{OF_BLOCK}.{axis}", in_loops)
         several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
         for sites, fractions, advice in (
             (
@@ -201,7 +202,7 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
     axes = {
         axis: blocks
         for axis, blocks in zip("XYZ", evidence.shape.grid, strict=True)
-        if blocks > 1 and not any(f"SR_CTAID.{axis}" in text for text in texts)
+        if blocks > 1 and not any(f"{OF_BLOCK}.{axis}" in text for text in texts)
     }
     if not axes:
         return
