@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from profiler.analyse.statistics.differences import Readings, mean_difference
-from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.analyse.statistics.timings import TimingSummary, has_several_processes, logarithms, summarise
 from profiler.store.sweeps import Stage, StoredSweep, SweepRepeat, SweptPoint
 
 SCHEMA_VERSION = 1
@@ -195,11 +195,11 @@ def _slower_pct(time_ns: float, best_ns: float) -> float:
 def _step(best: _Timed, other: _Timed) -> TuningStep:
     """Compares the medians of processes as logarithms, so that the interval is one of a ratio."""
     sides = [
-        Readings((math.log(one.kernel_ns) for one in side.repeats), (one.process for one in side.repeats))
+        Readings((one.kernel_ns for one in side.repeats), (one.process for one in side.repeats))
         for side in (best, other)
     ]
-    several = all(len(set(side.processes)) > 1 for side in sides)
-    difference = mean_difference(*(side.around_medians() for side in sides)) if several else None
+    several = all(map(has_several_processes, sides))
+    difference = mean_difference(*(logarithms(side).around_medians() for side in sides)) if several else None
     if difference is None:
         slower_pct = _slower_pct(other.time.median_ns, best.time.median_ns)
         return TuningStep(other.settings, slower_pct, ci=None, is_sure=False)

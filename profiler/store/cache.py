@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from profiler.errors import ResourcesShort
-from profiler.store.disk import open_regular
+from profiler.store.disk import open_regular, renamed_into_place
 
 _PICTURES_BYTES = 32 << 20
 _DIGEST_BYTES = 32
+_FOR_THIS_USER = 0o600
 _KEPT_OF_LIMIT = 0.75  # so that a full cache is not tidied at every entry
 
 
@@ -82,19 +82,9 @@ class Cache:
             for folder in (self._folder.parent, self._folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _require_private(self._folder)
-            self._write(self._folder / _name(key), _digest(key, data) + data)
+            with renamed_into_place(self._folder / _name(key), _FOR_THIS_USER) as aside:
+                aside.write_bytes(_digest(key, data) + data)
             self._make_room(len(data) + _DIGEST_BYTES)
-
-    def _write(self, path: Path, content: bytes) -> None:
-        """Writes beside and renames, so that no reader meets half an entry."""
-        descriptor, aside = tempfile.mkstemp(dir=path.parent)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(aside, path)
-        except BaseException:
-            os.unlink(aside)
-            raise
 
     def _make_room(self, added: int) -> None:
         if self._size is not None and self._size + added <= self._limit:

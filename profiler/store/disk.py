@@ -14,10 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from profiler.errors import DiskFull, OutputNotWritable, ResourcesShort, StoreNotWritable
+from profiler.errors import DiskFull, OutputNotWritable, ProfError, ResourcesShort, StoreNotWritable
 from profiler.machine import disk_full_text, find_shortage
+from profiler.store.locks import held_if_free, try_lock
+
+_TOKEN_BYTES = 8
+E = TypeVar("E", bound=ProfError)
 
 
 @contextmanager
@@ -33,13 +37,18 @@ def storage_error(error: OSError, place: Path | str) -> DiskFull | ResourcesShor
     if full := disk_full_text(error):
         return DiskFull(f"{place}: {full}")
     if error.errno == errno.ELOOP:
-        return StoreNotWritable(
-            f"{error.filename}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with `--runs`.",
-        )
+        return link_error(StoreNotWritable, error.filename)
     if shortage := find_shortage(error):
         return shortage
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
+
+
+def link_error(kind: type[E], place: Path | str) -> E:
+    """Returns the error for a link where runs should be."""
+    return kind(
+        f"{place}: a link is there, and could lead out of the runs",
+        remedy="Remove the link, or choose another folder with `--runs`.",
+    )
 
 
 def flush(path: Path) -> None:
@@ -77,16 +86,39 @@ def make_shared_folder(folder: Path, root: Path) -> None:
 
 
 @contextmanager
-def renamed_into_place(path: Path) -> Iterator[Path]:
-    """Yields a path beside this one to write to, and renames that file at the end, so that no name ever holds half a file."""
-    aside = path.with_name(f".{path.name}.part")
+def renamed_into_place(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Yields an empty file beside this path to write to, and renames it at the end, so that no name ever holds half a file.
+
+    Each writer has one of its own, under a name that nobody can know and put a link there. As for any new file, the umask takes its part of
+    `mode`. A kill leaves the file, without its lock.
+    """
+    aside = _aside(path, os.urandom(_TOKEN_BYTES).hex())
+    lock = None
     try:
-        aside.unlink(missing_ok=True)  # it may be a link
+        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
+        with suppress(OSError):  # a file system without locks
+            lock = try_lock(aside)
         yield aside
         os.replace(aside, path)
     finally:
         with suppress(OSError):
             aside.unlink()
+        if lock is not None:
+            os.close(lock)
+
+
+def _aside(path: Path, token: str) -> Path:
+    """Returns where to write a file aside. A name as long as the system allows has no room for more, but its hash has."""
+    of_name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[: 2 * _TOKEN_BYTES]
+    return path.with_name(f".prof-{of_name}-{token}.part")
+
+
+def remove_left_parts(path: Path) -> None:
+    """Removes what killed writers of a file left beside it: nobody holds its lock."""
+    for left in path.parent.glob(_aside(path, "?" * 2 * _TOKEN_BYTES).name):
+        with suppress(OSError), held_if_free(left) as is_free:
+            if is_free:
+                left.unlink()
 
 
 def write_whole(content: bytes, path: Path) -> None:
@@ -108,7 +140,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file that is renamed at the end: the file is never half written, and a failure keeps the old one."""
     require_folder_of(path)
     try:
-        with renamed_into_place(path) as aside, aside.open("xb") as file:
+        remove_left_parts(path)
+        with renamed_into_place(path) as aside, aside.open("wb") as file:
             yield file
     except OSError as error:
         raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None

@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
 
 _ROWS_AT_ONCE = 10_000
-T = TypeVar("T")
 # Address space: 64 threads of DuckDB and Arrow take 3.1 GB of it. With less, they end the process or wait for ever.
 _LEAST_MEMORY_MIB = 4096
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
@@ -88,15 +87,15 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
         statements = connection.extract_statements(sql)
         if [statement.type.name for statement in statements] != ["SELECT"]:
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
-        with ThreadPoolExecutor(1) as thread:
+        with _working_thread(connection) as thread:
             # Through Arrow: DuckDB's own conversion needs pytz for a timestamp with a time zone.
-            reader = _wait(
-                thread, connection, lambda: connection.sql(statements[0]).to_arrow_reader(_ROWS_AT_ONCE)
-            )
+            reader = thread.submit(
+                lambda: connection.sql(statements[0]).to_arrow_reader(_ROWS_AT_ONCE)
+            ).result()
             names = _distinct(reader.schema.names)
             named = zip(reader.schema, names, strict=True)
             schema = pa.schema([field.with_name(name) for field, name in named])
-            yield Answer(names, schema, _batches(thread, connection, reader), connection.cursor())
+            yield Answer(names, schema, _batches(thread, reader), connection.cursor())
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
@@ -105,12 +104,24 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
         connection.close()
 
 
-def _batches(
-    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
-) -> Iterator[pa.RecordBatch]:
+@contextmanager
+def _working_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[ThreadPoolExecutor]:
+    """Yields a thread for DuckDB, which hears no signal: whatever ends the wait for it, Ctrl-C or a request to terminate, ends its query too."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield thread
+        except BaseException:
+            behind = thread.submit(lambda: None)
+            while not behind.done():  # an interrupt before the query starts would be lost
+                connection.interrupt()
+                wait([behind], timeout=0.05)
+            raise
+
+
+def _batches(thread: ThreadPoolExecutor, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     while True:
         try:
-            yield _wait(thread, connection, reader.read_next_batch)
+            yield thread.submit(reader.read_next_batch).result()
         except StopIteration:
             return
         except (pa.ArrowException, OSError) as error:  # as Arrow passes on an error of DuckDB
@@ -124,18 +135,6 @@ def _failed(message: str) -> QueryFailed | ResourcesShort:
         return ResourcesShort("too many open files in this process")
     first, *others = message.splitlines() or [""]
     return QueryFailed(f"the query failed: {first}", details=_hints(first, others))
-
-
-def _wait(thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, task: Callable[[], T]) -> T:
-    """Returns what the task returns in a thread of its own: DuckDB ignores Ctrl-C, so this thread waits for it."""
-    result = thread.submit(task)
-    try:
-        return result.result()
-    except KeyboardInterrupt:
-        while not result.done():  # an interrupt before the query starts would be lost
-            connection.interrupt()
-            wait([result], timeout=0.05)
-        raise
 
 
 def _named_tables(sql: str) -> list[str]:

@@ -562,16 +562,17 @@ def test_what_is_written_aside_follows_no_link(runs, precious, prof_here, tmp_pa
     folder = tmp_path / "cloned"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    (folder / f".{name}.part").symlink_to(precious)
+    of_name = hashlib.sha256(name.encode()).hexdigest()[:16]
+    (folder / f".prof-{of_name}-0123456789abcdef.part").symlink_to(precious)
     assert prof_here("--runs", runs, *words).returncode == 0
     assert precious.read_bytes() == PRECIOUS
     assert (folder / name).stat().st_size > 0
 
 
 def test_a_link_in_an_unfinished_collection_is_not_followed(tmp_path, precious):
-    """Whoever knows the key of a collection knows the name of the file that is written aside."""
+    """Whoever knows the key of a collection knows the names of its files."""
     with UnfinishedCollection(tmp_path / "runs", "key") as unfinished:
-        (unfinished.folder / ".plan.json.part").symlink_to(precious)
+        (unfinished.folder / "plan.json").symlink_to(precious)
         unfinished.plan(CollectionPlan("mine", 1))
     assert precious.read_bytes() == PRECIOUS
     shutil.rmtree(tmp_path / "runs" / ".pending")

@@ -29,6 +29,13 @@ JULIA_SAYS = {
         for size in (2, 4, 8, 16)
     },
     "`gridDim.x * blockDim.x`": "`gridDim().x * blockDim().x`",
+    "`blockIdx.x * blockDim.x + threadIdx.x`": "`(blockIdx().x - 1) * blockDim().x + threadIdx().x`",
+    "`threadIdx.x`": "`threadIdx().x`",
+    "`blockDim.x`": "`blockDim().x`",
+    "`blockIdx.x`": "`blockIdx().x`",
+    "`blockIdx`": "`blockIdx()`",
+    "`if (thread < width)`": "`if thread <= width`",
+    " and `mma_sync`": "",
     # CUDA.jl cannot declare it.
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",
     "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from msgspec.structs import replace
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
-from profiler.analyse.code.opcodes import is_matrix
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER, is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
@@ -24,7 +24,6 @@ AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misse
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 
 _ENDS = ("EXIT", "RET")
-_INDEXED = ("BRX", "JMX")
 
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
@@ -102,7 +101,7 @@ def _leads_to(function: Sequence[Instruction], position: Mapping[int, int], star
                 break
             reached.add(index)
             instruction = function[index]
-            if instruction.name in _INDEXED:
+            if instruction.name in JUMPS_BY_REGISTER:
                 return True
             target = instruction.target
             if target is not None and target in position:

@@ -11,7 +11,8 @@ from profiler.analyse.code.code import BRANCHES, KEPT, Instruction
 from profiler.analyse.findings import Opcode
 from profiler.catalog.metrics import LANES, FromOpcodes
 
-JUMPS_BY_REGISTER = ("BRX", "JMX")  # a switch looks up in a table where they go
+# To an address that a register holds, or a uniform one: a switch looks up in a table where they go.
+JUMPS_BY_REGISTER = ("BRX", "BRXU", "JMX", "JMXU")
 # What leads elsewhere, or says where lanes that went apart meet again. None of them writes a register, and an address in one is of code.
 JUMPS = frozenset(
     (*BRANCHES, *JUMPS_BY_REGISTER, "CALL", "RET", "BSSY", "SSY", "PBK", "BREAK", "WARPSYNC", "YIELD")

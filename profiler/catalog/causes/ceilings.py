@@ -5,8 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from profiler.catalog.causes.kind import CauseKind
+from profiler.text import without_capital
 
 NOTHING_TO_GAIN = "nothing to gain"
+# Where all is multiplied by `wgmma`, or the GPU has none; and where that is what to try first.
+LESS_TO_MULTIPLY = "Use a narrower type, or do less arithmetic."
+OTHERWISE_LESS = f"Otherwise {without_capital(LESS_TO_MULTIPLY)}"
 _kind = partial(CauseKind, group=NOTHING_TO_GAIN)
 
 CEILINGS: tuple[CauseKind, ...] = (
@@ -36,14 +40,14 @@ CEILINGS: tuple[CauseKind, ...] = (
         what="The ALUs, which add, compare, shift and combine integers, are nearly always busy.",
         detected="ALU pipe near its peak.",
         example="The rounds of a hash, or a network that sorts integers in registers.",
-        remedy="Do less of this arithmetic, or pack several narrow values into one word.",
+        remedy="Compute less with integers, compare and choose less, or pack several narrow values into one word.",
     ),
     _kind(
         name="at-tensor-rate",
         what="The tensor cores are nearly always busy.",
         detected="Tensor pipe near its peak.",
         example="cuBLAS in BF16.",
-        remedy="Multiply by `wgmma` where the GPU has it, use a narrower type, or do less arithmetic.",
+        remedy=f"Multiply by `wgmma` where the GPU has it. {OTHERWISE_LESS}",
     ),
     _kind(
         name="at-xu-rate",

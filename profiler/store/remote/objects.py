@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
+from profiler.store.disk import renamed_into_place
 from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import open_filesystem, remote_errors
 from profiler.store.remote.listing import is_s3, is_web, list_files
@@ -98,10 +99,8 @@ class ObjectPlace:
         target = self._copy_of(name)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            aside = target.with_name(f"{target.name}.part")
-            with self._explained():
+            with renamed_into_place(target) as aside, self._explained():
                 self._system.get_file(self._path(name), str(aside), callback=bounded_copy(aside.parent))
-            aside.rename(target)
         return target
 
     def keep(self, name: str, data: bytes) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
-from profiler.store.disk import renamed_into_place, writing_to
+from profiler.store.disk import remove_left_parts, renamed_into_place, writing_to
 from profiler.store.reports.identity import unpack_report
 from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.run import Run
@@ -33,6 +33,7 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool) -> Iterator[Path]
             )
         with writing_to(target):
             folder.mkdir(parents=True, exist_ok=True)
+            remove_left_parts(target)
             with renamed_into_place(target) as aside:
                 unpack_report(run.report_path(report), aside)
         yield target

@@ -50,25 +50,30 @@ def open_reports(
     if not fresh:
         for path in paths:
             check_beginning(path)
-    runs = {} if fresh else {path: run for path in paths if (run := _held_run(path) or _kept_run(path))}
+    # Before any is read, since others may write them meanwhile.
+    stamps = {path: _stamp(path) for path in paths}
+    runs = {}
+    if not fresh:
+        found = {path: _held_run(path, stamp) or _kept_run(path) for path, stamp in stamps.items()}
+        runs = {path: run for path, run in found.items() if run}
     new = [path for path in dict.fromkeys(paths) if path not in runs]
     if new:
         runs |= dict(zip(new, _read_reports(new, progress or (lambda _: None)), strict=True))
     for path, run in runs.items():
-        _hold(path, run)
+        _hold(path, stamps[path], run)
     return [runs[path] for path in paths]
 
 
 # In memory
 
 
-def _held_run(path: Path) -> Run | None:
-    stamp = None if _is_off() else _stamp(path)
-    return _held.get((str(path), stamp)) if stamp else None
+def _held_run(path: Path, stamp: _Stamp | None) -> Run | None:
+    return _held.get((str(path), stamp)) if stamp and not _is_off() else None
 
 
-def _hold(path: Path, run: Run) -> None:
-    if stamp := _stamp(path):
+def _hold(path: Path, stamp: _Stamp | None, run: Run) -> None:
+    """Holds what was read of a file that had this stamp before, unless it has changed since: nobody knows which content was read."""
+    if stamp and stamp == _stamp(path):
         _held.pop((str(path), stamp), None)
         _held[str(path), stamp] = run
     while len(_held) > _MOST_HELD:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import RunDamaged, RunNotFound, RunUnreadable, RunUnusable
+from profiler.store.disk import link_error
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
@@ -233,10 +234,7 @@ def sweeps_folder(runs: Path) -> Path:
     """Returns the folder of the sweeps beside the runs. A link is an error: it could lead out of them."""
     folder = runs / SWEEPS_FOLDER
     if folder.is_symlink():
-        raise RunUnreadable(
-            f"{folder}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with `--runs`.",
-        )
+        raise link_error(RunUnreadable, folder)
     return folder
 
 

@@ -23,13 +23,33 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.math_functions import sizes
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
+from profiler.catalog.causes.ceilings import CEILINGS
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
-# Besides: options of its compilers, functions and literals of floats, vectors, templates, pointers and statements.
+# Besides: options of its compilers, indices and sizes, functions and literals of floats, vectors, atomics, templates, pointers and statements. What
+# other languages call alike has a dot before it there, or is called itself.
 ONLY_IN_CUDA = re.compile(
-    r"__|#pragma|float4|cp\.async|nvcc|ptxas|-lineinfo|-use_fast|-fmad|curand|std::|template|vector type|cuda::"
-    r"|\b(?:pow|sqrt|exp|fma)f\b|\d\.\d*f\b|;`"
+    r"(?<!\w)__|#pragma|cp\.async|nvcc|ptxas|-lineinfo|-use_fast|-fmad|curand|\w::|template|typedef|vector type|<<<"
+    r"|(?<!\.)\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b(?!\()|\b(?:atomic|cuda|cub)[A-Z]|\bw?mma_sync|_matrix_sync"
+    r"|(?<!\.)\b(?:pow|r?sqrt|exp|log|fma|sin|cos|tan)f\b|\d\.\d*f\b|\b(?:float|double|u?int|half|u?char|short|long)[1248]\b"
+    r"|\bconst [^\s]|;`|\b(?:if|for|while) \("
 )
+# What is code in advice, and not of CUDA C++ alone: of no language, or of Triton, for which it stands beside.
+OF_ANY_LANGUAGE = {
+    "`acc += x`",
+    "`break`",
+    "`mask`",
+    "`mma.sync`",
+    "`power *= x`",
+    "`sqrt(x * x + y * y)`",
+    "`wgmma`",
+    "`x * x * x`",
+}
+OF_TRITON = re.compile(
+    r"\btl\.|num_warps|num_stages|libdevice\.|sem=|enable_fp_fusion|while lo < hi:|x\[:, index\]|DISABLE_PTXAS_OPT"
+)
+OF_JULIA_TOO = "`for each m: a[m] += index == m ? x : 0`"
+CODE = re.compile(r"`[^`]*`")
 NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
 
 
@@ -172,7 +192,7 @@ def test_words_for_arrays_in_global_memory_are_not_said_of_shared_memory(kernel,
 
 
 def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
-    """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code.
+    """Yields what detectors say, and the remedies that they take from the list of causes, without what is replaced whole for the cause, and without what explains their code.
 
     What is replaced stands where the candidate is made, or in the function that makes its advice there.
     """
@@ -188,9 +208,43 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
                 left_out.update(ast.walk(node))
                 makes_advice = functions.get(getattr(getattr(node.args[2], "func", None), "id", ""))
                 left_out.update(ast.walk(makes_advice) if makes_advice else ())
+        yield from texts_in(tree, left_out)
+    yield from (one.remedy for one in CEILINGS)
+
+
+def texts_in(tree, left_out=()):
+    """Yields the texts in code, with a pair of braces for what an f-string fills in."""
+    of_others = set(left_out)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and node not in of_others:
+            of_others.update(node.values)
+            yield "".join(
+                getattr(one, "value", "") if isinstance(one, ast.Constant) else "{}" for one in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in of_others:
+            yield node.value
+
+
+def candidates_of_detectors():
+    """Yields where a detector makes a candidate, with the texts that its module has under names."""
+    for path in Path(detectors.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        named = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
-                yield node.value
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate":
+                yield node, named
+
+
+def texts_with_named(tree, named):
+    """Returns the texts in code, and those that it has by a name."""
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in named]
+    return [*texts_in(tree), *(text for name in names for text in texts_in(named[name]))]
 
 
 LANGUAGES = [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA), (CUTE_SAYS, {})]
@@ -198,9 +252,43 @@ LANGUAGES = [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA), (CUTE_SAYS, {})]
 
 @pytest.mark.parametrize(("says", "whole"), LANGUAGES)
 def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, whole):
-    texts = [text for text in texts_of_detectors(frozenset(whole)) if " " in text]
+    texts = [text if " " in text else f"`{text.strip('`')}`" for text in texts_of_detectors(frozenset(whole))]
     assert any(ONLY_IN_CUDA.search(text) for text in texts)
     assert [text for text in texts if ONLY_IN_CUDA.search(say_in(says, text))] == []
+
+
+@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
+def test_all_code_in_advice_is_said_in_the_language_of_the_kernel(says, whole):
+    """A word of CUDA C++ that no list has is code too, which a language says otherwise or which is known to be of any."""
+    known = OF_ANY_LANGUAGE | {code for text in says.values() for code in CODE.findall(text)}
+    known |= {OF_JULIA_TOO} if says is JULIA_SAYS else set()
+    texts = [say_in(says, text) for text in texts_of_detectors(frozenset(whole)) if " " in text]
+    code = {
+        one for text in texts for one in CODE.findall(text) if "{" not in one and not OF_TRITON.search(one)
+    }
+    assert code - known == set()
+
+
+def test_what_was_found_is_said_in_words_of_no_language():
+    """Only advice is said anew."""
+    found = [
+        text for node, named in candidates_of_detectors() for text in texts_with_named(node.args[1], named)
+    ]
+    assert len(found) > 50
+    assert [text for text in found if ONLY_IN_CUDA.search(text)] == []
+
+
+def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_triton():
+    """Advice for a cause that has no words of Triton is said as it is."""
+    left = {
+        text
+        for node, named in candidates_of_detectors()
+        if not any(keyword.arg == "in_triton" for keyword in node.keywords)
+        and getattr(node.args[0], "value", None) not in IN_TRITON
+        for text in texts_with_named(node.args[2], named)
+    }
+    assert left
+    assert [text for text in left if ONLY_IN_CUDA.search(text)] == []
 
 
 @pytest.mark.parametrize(("says", "whole"), LANGUAGES)

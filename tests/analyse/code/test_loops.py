@@ -46,6 +46,7 @@ def test_a_branch_that_goes_back_closes_a_loop_however_it_is_predicated(branch):
         "BRA f1+0x10",  # another function's
         "BRA 0x18",  # no instruction starts there
         "BRX R2 -0x10",  # nobody can tell
+        "BRXU UR2 -0x10",
         "MOV R0, 0x10",
     ],
 )
@@ -65,6 +66,7 @@ WAITING = ((9, "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [R5+URZ], R4"), (9, "@!P1 BRA
         ("BRA P3, 0x10", True),  # the next turn may wait as well
         ("@P3 BRA 0x10", True),
         ("BRX R2 -0x10", True),  # nobody can tell
+        ("BRXU UR2 -0x10", True),
     ],
 )
 def test_code_that_waits_out_of_line_is_a_loop_only_where_the_same_turn_may_come_to_it_again(behind, is_loop):

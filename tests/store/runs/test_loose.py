@@ -78,6 +78,20 @@ def test_a_file_with_other_content_is_read(kept, reads, mine, reports):
     assert reads == [mine, mine]
 
 
+def test_a_report_that_was_replaced_while_it_was_read_is_read_again(kept, mine, reports, monkeypatch):
+    contents = []
+
+    def read(paths, _):
+        contents.append(mine.read_bytes())
+        shutil.copy(reports / "processes.ncu-rep", mine)
+        return [f"reading {len(contents)}"]
+
+    monkeypatch.setattr(loose, "_read_reports", read)  # private: to replace the file in the middle
+    assert open_report(mine) == "reading 1"
+    assert open_report(mine) == "reading 2"
+    assert contents[1] == (reports / "processes.ncu-rep").read_bytes() != contents[0]
+
+
 @pytest.mark.slow
 def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
     open_report(mine)

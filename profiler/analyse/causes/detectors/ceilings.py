@@ -11,24 +11,29 @@ from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY, BOTH_WAYS, ONE_WAY
+from profiler.catalog.causes import BY_NAME
+from profiler.catalog.causes.ceilings import LESS_TO_MULTIPLY, OTHERWISE_LESS
 from profiler.text import number, unit_for_people, whole_percent
 
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
 _AT_PIPE = 0.75
 _CEILINGS = (
-    ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, store nothing that its reader could compute or find elsewhere, or use narrower types."),
-    ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
-    ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic or, in products of matrices, use tensor cores."),
-    ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers", "Do less arithmetic with integers, or pack several narrow values into one word."),
-    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Compute less with integers, compare and choose less, or pack several narrow values into one word."),
-    ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit", "Evaluate fewer functions, look values up, or let FMAs compute a part of them."),
-    ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
-)  # fmt: skip
+    ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory"),
+    ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe"),
+    ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe"),
+    ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers"),
+    ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe"),
+    ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit"),
+    ("at-l2-bandwidth", "l2", AT_MEMORY, "L2"),
+)
+# What to try where the remedy of the cause says it of another part of the unit, or of other kernels.
+_REMEDIES = {
+    "tensor": LESS_TO_MULTIPLY,
+    "fma_heavy": "Do less arithmetic with integers, or pack several narrow values into one word.",
+}
 _WITH_WGMMA = (
-    "Multiply by `wgmma` instead of `mma.sync` and `mma_sync`, as the kernels of cuBLAS and CUTLASS for this GPU do. Otherwise use a narrower type, or do "
-    "less arithmetic.",
-    "Let `tl.dot` multiply by `wgmma`: with 4 `num_warps` or 8, and 64 rows of the result or more (BLOCK_M). Otherwise use a narrower type, or do less "
-    "arithmetic.",
+    f"Multiply by `wgmma` instead of `mma.sync` and `mma_sync`, as the kernels of cuBLAS and CUTLASS for this GPU do. {OTHERWISE_LESS}",
+    f"Let `tl.dot` multiply by `wgmma`: with 4 `num_warps` or 8, and 64 rows of the result or more (BLOCK_M). {OTHERWISE_LESS}",
 )
 _UNSEEN = " The recording does not say whether all bytes that move are used, nor whether blocks could share those that move again and again."
 
@@ -36,7 +41,7 @@ _UNSEEN = " The recording does not say whether all bytes that move are used, nor
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
     """Names the resource that is used as far as it can be; of several, the first of the list."""
     used = evidence.model.busy
-    for name, resource, enough, what, advice in _CEILINGS:
+    for name, resource, enough, what in _CEILINGS:
         busy = used.get(resource, 0.0)
         # While rounds of blocks are full, a pipe may be at its rate, although it idles in the last round.
         unfilled = find_unfilled(evidence) if enough == _AT_PIPE and busy < enough else 0.0
@@ -53,6 +58,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         taken = _taken(evidence, resource, busy)
         as_wgmma = _taken_as_wgmma(evidence, busy) if resource == "tensor" else busy
         said, figures = _say(evidence, resource, what, busy, taken, mixed, as_wgmma)
+        advice = _REMEDIES.get(resource) or BY_NAME[name].remedy
         # Tensor cores multiply floats.
         in_cuda, in_triton = (
             _WITH_WGMMA if as_wgmma < busy else (advice, advice if resource == "fma_heavy" else "")

@@ -41,6 +41,8 @@ _QUEUES: Mapping[str, tuple[str, ...]] = {
 _RESULTS: Mapping[str, tuple[str, ...]] = {
     "long_scoreboard": _MEMORY, "short_scoreboard": _MIO, UNNAMED: (ISSUE, *_PIPES, *_MIO),
 }  # fmt: skip
+# Why warps wait for shared memory: for what it answers, or in its queue.
+FOR_SHARED_MEMORY = ("short_scoreboard", "mio_throttle")
 # Each scheduler of an SM has its own of these, and its own warps (CUDA C++ Programming Guide, "Compute Capability").
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4

@@ -29,6 +29,8 @@ Kind = Literal[
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
+# What tests, branches, counts and finds addresses around accesses and results, and is neither of these, nor a barrier.
+BOOKKEEPING: tuple[Kind, ...] = ("integer", "control", "other")
 LOADS: tuple[Kind, ...] = ("global load", "shared load")
 STORES: tuple[Kind, ...] = ("global store", "shared store")
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")

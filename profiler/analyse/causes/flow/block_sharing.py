@@ -19,18 +19,18 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
+    OF_BLOCK,
     address_comes_of,
     address_registers,
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.possible_writers import writers_before
 
-_BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
+_BLOCK_INDEX = re.compile(rf"{OF_BLOCK}\.([XYZ])")
 _DIMENSIONS = "XYZ"
 # What reads the index of a thread or of its block, chooses a lane, or says what the threads of a block found at a barrier.
 _OF_A_THREAD = ("S2R", "S2UR", "CS2R", "ELECT", "B2R")
 _CHANGES_MEANWHILE = ".STRONG"  # a load of volatile data, such as a flag that is waited for
-OF_BLOCK = "SR_CTAID"  # whichever dimension of the grid
 _Value = tuple[Site, str]  # of a register, when an instruction reads it
 
 

@@ -33,8 +33,9 @@ _NEARLY_ALL = 0.9  # of the lanes; what counts them is sampled beside what count
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+OF_BLOCK = "SR_CTAID"  # the index of a block, whichever dimension of the grid
 # Special registers: of a thread in its block, of a block, and of a lane.
-INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
+INDICES = ("SR_TID", OF_BLOCK, "SR_LANEID")
 PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _LOADING = ("LDC.64", "ULDC.64")

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept, kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, VOTES, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import choosers_of, makers_since_access, sources_of
+from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of, makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import depending_on
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
@@ -22,7 +22,7 @@ _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "S
 # One value for the warp, from those of all lanes.
 _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ULDC", "ELECT")
 # The special registers that all threads of a block read alike.
-_OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
+_OF_A_BLOCK = (OF_BLOCK, "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
 NOT_REPEATED = ("local", "atomic", "shared atomic")
 # Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.

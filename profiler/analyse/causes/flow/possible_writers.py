@@ -8,10 +8,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import place_before, places_written, reach
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.analyse.code.registers import predicates_in
-
-# Branches to an address that a register holds.
-_TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 
 
 @kept_of_code
@@ -80,7 +78,7 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
     sites = evidence.by_function[function]
     places = {site.instruction.offset: place for place, site in enumerate(sites)}
     before: list[list[int]] = [[] for _ in sites]
-    if any(site.instruction.name in _TO_ANYWHERE for site in sites):
+    if any(site.instruction.name in JUMPS_BY_REGISTER for site in sites):
         return before
     met = [site.instruction.operands for site in sites if site.instruction.name == "BSSY"]
     for place, site in enumerate(sites):

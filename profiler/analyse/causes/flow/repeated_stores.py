@@ -27,12 +27,11 @@ from profiler.analyse.causes.flow.repeated_loads import (
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES, SIZE_OF_L2
 
 # L2's cycles for a sector: `scaled_by_all` of one_place.cu in tests/data/causes, which does little else, takes as many on an H200. At its peak, a
 # slice moves two sectors a cycle ("NVIDIA A100 Tensor Core GPU Architecture": 5,120 bytes from 80 slices).
 _CYCLES_A_SECTOR = 0.586
-_SIZE_OF_L2 = "device__attribute_l2_cache_size"
 # The part of the time below which nothing is named.
 _SOME = 0.03
 
@@ -137,7 +136,7 @@ def _come_to_the_same(
 
 def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:
     """Returns how often these store to each place at least, on average: what device memory has not taken in is in L2, and no other place was stored to."""
-    in_l2, written = (evidence.find(name) for name in (_SIZE_OF_L2, "dram_bytes_written"))
+    in_l2, written = (evidence.find(name) for name in (SIZE_OF_L2, "dram_bytes_written"))
     if not in_l2 or written is None:
         return 0.0
     return sum(store.bytes_of_lanes for store in stores) / (in_l2 + written)

@@ -6,6 +6,7 @@ import pytest
 from made_evidence import LOAD, evidence_of, names
 
 from profiler.analyse.causes.detectors import ceilings
+from profiler.catalog.causes import BY_NAME
 
 
 @pytest.mark.parametrize(
@@ -159,3 +160,17 @@ def test_a_pipe_that_rests_for_a_moment_is_not_said_to_work_all_of_the_time():
     assert candidate.sentence.endswith(
         "at > 99 % of its peak, and 100 % are within reach: the same work would still take > 99 % of the time."
     )
+
+
+@pytest.mark.parametrize("resource", ["dram", "fma", "alu", "xu"])
+def test_what_to_try_at_a_ceiling_is_the_remedy_of_its_cause(resource):
+    (candidate,) = ceilings.detect_ceilings(evidence_of("FFMA R4, R4, R5, R6", busy={resource: 0.95}))
+    assert candidate.advice == BY_NAME[candidate.name].remedy
+
+
+def test_tensor_cores_that_multiply_by_wgmma_are_advised_the_rest_of_the_remedy():
+    (candidate,) = ceilings.detect_ceilings(
+        evidence_of("HGMMA.64x64x16.F32 R56, gdesc[UR12], R56", busy={"tensor": 0.9})
+    )
+    said = candidate.advice[:1].lower() + candidate.advice[1:]
+    assert BY_NAME["at-tensor-rate"].remedy.endswith(f"Otherwise {said}")

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from made_evidence import active, evidence_of
 
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
+    OF_BLOCK,
     find_address_work,
     find_pointers,
     find_processing,

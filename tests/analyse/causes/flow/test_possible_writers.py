@@ -50,6 +50,7 @@ def test_branches_that_meet_go_on_at_their_end(lines):
         (f"@P0 {FIRST}", READ),
         (FIRST, "CALL.REL.NOINC 0x40", READ),  # the function may write it
         (FIRST, "BRX R10 -0x20", READ),  # to anywhere
+        (FIRST, "BRXU UR10 -0x20", READ),
     ],
 )
 def test_where_another_result_may_be_there_none_is_known(lines):

@@ -18,8 +18,9 @@ from profiler.analyse.causes.flow.addresses.apart import (
     is_misaligned,
     lies_apart,
 )
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
+from profiler.analyse.causes.flow.block_sharing import find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
+    OF_BLOCK,
     PARAMETER,
     address_registers,
     all_makers,

@@ -294,7 +294,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             continue
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
-        index = f"threadIdx.{axis.lower()}"
+        index = f"the index of a thread along {axis.lower()}"
         of_loads = {*find_address_work_of(evidence, loaded), *loaded}
         computing = [site for site in alike if site not in of_loads]
         if evidence.share_executed(computing) > share / 200:

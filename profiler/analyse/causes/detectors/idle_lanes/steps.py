@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, LANE_MISSING, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, BOOKKEEPING, LANE_MISSING, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.padding import acts_in_whole_warps
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
@@ -14,7 +14,6 @@ from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
-_SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 _OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
 
 
@@ -61,7 +60,7 @@ def _serving_step(
     results = [site for site in step if (site.kind in _RESULTS or site in exchanging) and site not in beside]
     if any(site.lane_executions > working for site in results) or _is_search(evidence, step, beside):
         return {}
-    served = {site for site in step if site.kind in _SERVING} | alike | beside
+    served = {site for site in step if site.kind in BOOKKEEPING} | alike | beside
     elsewhere = {
         site
         for site in evidence.by_function[step[0].function]

@@ -75,6 +75,7 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in moves},
         {"idle_moves_pct": share},
         saves=None if moves else moving,  # uncounted, each is taken to run as often as any other
+        in_triton="Compile with optimisation and profile again: without `DISABLE_PTXAS_OPT` in the environment.",
     )
 
 

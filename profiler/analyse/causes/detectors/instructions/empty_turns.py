@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site, executed_parts
+from profiler.analyse.causes.evidence.sites import BOOKKEEPING, Site, executed_parts
 from profiler.analyse.code.opcodes import is_move
 from profiler.text import whole_percent
 
-_IDLING: tuple[Kind, ...] = ("integer", "control", "other")  # no access, no barrier, and no result
 _TURNS = 3  # the first two may still move values on; what is tested alike in the last two stays
 
 
@@ -76,7 +75,7 @@ def _is_for_good(passing: Site, idling: Sequence[Site]) -> bool:
 
 def _may_not_act(site: Site) -> bool:
     """Returns whether it may do more than to idle, or whether a predicate decides what it does."""
-    return site.kind not in _IDLING or (site.kind != "control" and site.instruction.predicate is not None)
+    return site.kind not in BOOKKEEPING or (site.kind != "control" and site.instruction.predicate is not None)
 
 
 def _follow(site: Site, held: dict[str, object]) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import BOOKKEEPING, Site
 from profiler.analyse.causes.flow.dataflow import written_by_any
 from profiler.analyse.code.loops import Loop
 
 _PRODUCTS = ("FMUL", "DMUL")
-# What counts and chooses: beside the products, an inner loop that computes anything else does more than take a power.
-_CHOOSING: tuple[Kind, ...] = ("integer", "control", "other")
 
 
 def find_powers(evidence: Evidence) -> dict[Site, float]:
@@ -43,7 +41,7 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     # With no more products than turns, the power of the turn before saves nothing.
     if count <= turns or not all(_begins_anew(nest, one) for one in multiplied):
         return {}
-    counting = [site for one in inner for site in one if site.kind in _CHOOSING]
+    counting = [site for one in inner for site in one if site.kind in BOOKKEEPING]
     spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)
     return spared | dict.fromkeys(products, 1 - turns / count)
 
@@ -58,7 +56,7 @@ def _chosen(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
         one = site.instruction
         if one.offset < first and one.target is not None and last < one.target <= nest[-1].instruction.offset:
             within = (site for site in nest if one.offset <= site.instruction.offset < (one.target or 0))
-            return [site for site in within if site.kind in _CHOOSING]
+            return [site for site in within if site.kind in BOOKKEEPING]
     between = (site for site in nest if first <= site.instruction.offset <= last)
     return [site for site in between if site.kind == "control" or site.instruction.name == "ISETP"]
 
@@ -73,8 +71,9 @@ def _is_by_the_same(site: Site, changed: set[str]) -> bool:
 
 
 def _only_multiplies(inside: Sequence[Site], products: set[Site]) -> bool:
+    """Returns whether a loop has products, and beside them only what counts and chooses: one that computes anything else does more than take a power."""
     return not products.isdisjoint(inside) and all(
-        site in products or site.kind in _CHOOSING for site in inside
+        site in products or site.kind in BOOKKEEPING for site in inside
     )
 
 

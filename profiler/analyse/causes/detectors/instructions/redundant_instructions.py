@@ -21,6 +21,7 @@ from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     NEAR,
+    OF_BLOCK,
     reach,
     readers_behind,
     readers_of,
@@ -28,6 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
     uses_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import listed, whole_percent
 
 _ADDITIONS = {
@@ -38,7 +40,7 @@ _ADDITIONS = {
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # Special registers that hold the same in every block, and the block's index, which is looked for by itself.
-_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID")
+_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", OF_BLOCK)
 # A block's number in its cluster, and from which bit on it says whose shared memory an address is in.
 _IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
 _BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
@@ -129,7 +131,7 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     differing = find_differing_in_block(evidence)
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
     for (axis, blocks), in_loops in product(ways, (True, False)):
-        spared, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
+        spared, unpacking = find_repeated_in_blocks(evidence, f"{OF_BLOCK}.{axis}", in_loops)
         several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
         for sites, fractions, advice in (
             (
@@ -200,7 +202,7 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
     axes = {
         axis: blocks
         for axis, blocks in zip("XYZ", evidence.shape.grid, strict=True)
-        if blocks > 1 and not any(f"SR_CTAID.{axis}" in text for text in texts)
+        if blocks > 1 and not any(f"{OF_BLOCK}.{axis}" in text for text in texts)
     }
     if not axes:
         return
@@ -229,7 +231,7 @@ def _may_differ(evidence: Evidence, site: Site) -> bool:
         return not all(_finds_own_shared(use) for use in uses_of(evidence, site))
     reads_special = name in ("S2R", "S2UR", "CS2R") and not any(one in text for one in _ALIKE_IN_BLOCKS)
     by_register = name == "CALL" and any(one.startswith("R") for one in site.instruction.operands[:1])
-    is_elsewhere = by_register or site.opcode.startswith(("CALL.ABS", "BRX"))
+    is_elsewhere = by_register or name in JUMPS_BY_REGISTER or site.opcode.startswith("CALL.ABS")
     with_others = site.kind == "atomic" or name in _BULK_REDUCTIONS or ".STRONG" in site.opcode
     return reads_special or is_elsewhere or with_others
 

@@ -15,8 +15,8 @@ from profiler.analyse.causes.evidence.loads_under_way import are_enough_under_wa
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.dataflow import find_address_work_of
+from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.dataflow import OF_BLOCK, find_address_work_of
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.words_of_triton import MORE_ROWS
@@ -167,5 +167,5 @@ def _makes_one_value(evidence: Evidence, once: Collection[Site]) -> bool:
 
 def _ways_on(shape: LaunchShape) -> dict[str, int]:
     """Returns how many blocks a thread can go through: in any order, or along one of several dimensions of the grid."""
-    along = {f"SR_CTAID.{axis}": count for axis, count in zip("XYZ", shape.grid, strict=True) if count > 1}
+    along = {f"{OF_BLOCK}.{axis}": count for axis, count in zip("XYZ", shape.grid, strict=True) if count > 1}
     return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})

@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.retries import find_in_conflict
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.dataflow import makers_of_address
@@ -24,7 +24,6 @@ _AT_PLACES_OF_DATA = (
     "only moves the conflicts."
 )
 _OF_SWAPS = " Each update there is a loop: of the lanes that meet in a bank, one succeeds in each turn, and the others try again."
-_WAITS = ("short_scoreboard", "mio_throttle")
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
@@ -44,7 +43,10 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     # Requests are served in order, so that whatever waits in the queue waits for the passes of all before it. The load that is waited
     # for is often a later one.
     behind = _part_of_queue(evidence, fractions)
-    waits = {reason: max(part, behind) for reason, part in evidence.waiting_for(fractions, *_WAITS).items()}
+    waits = {
+        reason: max(part, behind)
+        for reason, part in evidence.waiting_for(fractions, *FOR_SHARED_MEMORY).items()
+    }
     apart = bytes_between_lanes(evidence, [worst])
     lanes = f"its lanes are {apart:,} bytes apart and" if apart else "its lanes"
     repeated = _find_repeated(evidence)

@@ -14,7 +14,7 @@ from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
@@ -24,7 +24,6 @@ from profiler.catalog.metrics import LANES
 OF_SHARED_MEMORY = "wide_shared_loads"  # a figure of this form of the cause alone
 _FREE_OF_CONFLICTS = " Rows whose length is an odd multiple of 16 bytes keep lanes that load different ones in different banks."
 _WIDEST_BYTES = WIDEST_BITS // 8
-_WAITS = ("short_scoreboard", "mio_throttle")
 _PASS_BYTES = 128  # of shared memory that come at once
 # A word that is stored elsewhere may need a store of its own, and these are four times as many as wide ones.
 _LOADS_A_STORE = WIDEST_BITS / WORD_BITS
@@ -37,7 +36,7 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
         return
     spared = find_spared_loads(evidence)
     fewer = evidence.without(spared)
-    waits = evidence.waiting_for(spared, *_WAITS)
+    waits = evidence.waiting_for(spared, *FOR_SHARED_MEMORY)
     words, wide = _count_in_loop(evidence, [sites for sites, _ in pieces])
     yield Candidate(
         "narrow-accesses",

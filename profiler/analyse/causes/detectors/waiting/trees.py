@@ -58,6 +58,8 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(parts),
         evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
         {**_as_figure(turns), "waiting_pct": 100 * waiting},
+        in_triton="Where a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop; where each turn has a "
+        "result of its own, load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`).",
     )
 
 

@@ -25,6 +25,7 @@ from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -67,7 +68,7 @@ _LARGER_BLOCK = {
     "": ", a BLOCK that gives each thread several of them",
 }
 _REGISTER_BITS = 32
-_ENDS_RUN = ("BRA", "BRX", "BSYNC", "CALL", "EXIT")
+_ENDS_RUN = ("BRA", *JUMPS_BY_REGISTER, "BSYNC", "CALL", "EXIT")
 _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.dataflow import INDICES, address_registers
+from profiler.analyse.causes.flow.dataflow import INDICES, OF_BLOCK, address_registers
 from profiler.analyse.causes.flow.possible_writers import makers_on_all_paths, writers_of_any
 from profiler.analyse.code.registers import register_of
 
 _REMAINDER, _QUOTIENT = "IMAD", "IMAD.HI"  # the latter multiplies by a reciprocal
-_BLOCK_INDEX = "SR_CTAID"
 _OF_INDEX = ("S2R", "S2UR", "LDC", "LDCU", "ULDC", "IMAD", "IABS", "MOV", "UMOV", "R2UR", "CS2R")
 
 
@@ -53,7 +52,7 @@ def _find_remainders(evidence: Evidence) -> Iterator[Site]:
         if not _takes_away(evidence, site, factors):  # as most do not
             continue
         index = makers_on_all_paths(evidence, site, taken_from)
-        of_grid = {one for one in index if _names(one, (_BLOCK_INDEX,))}
+        of_grid = {one for one in index if _names(one, (OF_BLOCK,))}
         if not of_grid or not all(map(_makes_index, index)):
             continue
         multiplied = [makers_on_all_paths(evidence, site, factor) for factor in factors]

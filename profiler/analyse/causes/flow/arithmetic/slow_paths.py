@@ -10,8 +10,9 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.math_functions.sizes import has_branches, is_tested
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 
-_BRANCHES = frozenset({"BRA", "BRX", "CALL", "EXIT"})
+_BRANCHES = frozenset({"BRA", *JUMPS_BY_REGISTER, "CALL", "EXIT"})
 
 
 @kept
