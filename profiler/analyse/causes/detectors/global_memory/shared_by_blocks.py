@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.shifted import find_shifted_loads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.catalog.metrics import SIZE_OF_L2
 from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
@@ -65,11 +67,16 @@ def _without_repeated(evidence: Evidence, times: Mapping[Site, float]) -> Effect
 
 
 def _find_delivered_again(evidence: Evidence, alike: Mapping[Site, int]) -> Iterable[Candidate]:
-    """Yields the loads that blocks make alike, if device memory delivers their data again: when the next of these blocks runs, L2 has lost it."""
-    asked = sum(site.bytes_asked for site in alike)
-    once = sum(site.bytes_asked / min(count, MOST_REUSE) for site, count in alike.items())
+    """Yields the loads that blocks make alike, if device memory delivers their data again: when the next of these blocks runs, L2 has lost it.
+
+    L2 loses none of what it holds whole, such as the weights of a layer, which blocks look up all the time.
+    """
+    asked, data, once = (
+        sum(site.bytes_asked / min(count, most) for site, count in alike.items())
+        for most in (1.0, math.inf, MOST_REUSE)
+    )
     again = bytes_left_for(evidence, alike, "global load") - once
-    if again <= 0:
+    if again <= 0 or data <= (evidence.find(SIZE_OF_L2) or math.inf):
         return
     fewer = _without_repeated(evidence, alike)
     yield Candidate(

@@ -4,6 +4,7 @@ import pytest
 from made_evidence import LOAD, TOGETHER, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
+from profiler.catalog.metrics import SIZE_OF_L2
 
 
 @pytest.mark.parametrize(
@@ -33,21 +34,22 @@ def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hi
 
 
 @pytest.mark.parametrize(
-    ("axis", "delivered", "again"),
+    ("axis", "delivered", "in_l2", "again"),
     [
-        ("X", 12_800.0, 3 / 4),  # to each of the four blocks along y
-        ("X", 6_400.0, 1 / 2),  # to every second one
-        ("X", 3_200.0, None),  # once: L2 delivers the rest
-        ("Z", 6_400.0, 3 / 4),  # 256 blocks load the same, but a change does for eight at most
-        (None, 12_800.0, None),
+        ("X", 12_800.0, 3_199.0, 3 / 4),  # to each of the four blocks along y
+        ("X", 6_400.0, 3_199.0, 1 / 2),  # to every second one
+        ("X", 3_200.0, 3_199.0, None),  # once: L2 delivers the rest
+        ("X", 12_800.0, 3_200.0, None),  # L2 holds what is delivered, which must be something else
+        ("Z", 6_400.0, 49.0, 3 / 4),  # 256 blocks load the same, but a change does for eight at most
+        (None, 12_800.0, 49.0, None),
     ],
 )
-def test_data_that_device_memory_delivers_to_each_block_is_loaded_again(axis, delivered, again):
+def test_data_that_device_memory_delivers_to_each_block_is_loaded_again(axis, delivered, in_l2, again):
     """A hundred warps load four bytes a thread."""
     place = f"S2R R2, SR_CTAID.{axis}" if axis else "LDG.E R2, [R8]"
     evidence = evidence_of(
         place, LOAD.replace("R2.64", "R2"), "EXIT", facts={1: TOGETHER}, grid=(64, 4, 1),
-        figures={"dram_bytes_read": delivered, "dram_bytes_written": 0.0},
+        figures={"dram_bytes_read": delivered, "dram_bytes_written": 0.0, SIZE_OF_L2: in_l2},
     )  # fmt: skip
     found = [
         one.effect.resources["dram"]
