@@ -70,7 +70,7 @@ CUTE_SAYS = {
     "typedef": "a value or a tensor of `Float64`",
     "`gridDim.x * blockDim.x`": "`cute.arch.grid_dim()[0] * cute.arch.block_dim()[0]`",
     "`blockIdx.x * blockDim.x + threadIdx.x`": "`cute.arch.block_idx()[0] * cute.arch.block_dim()[0] + cute.arch.thread_idx()[0]`",
-    "`threadIdx.x`": "`cute.arch.thread_idx()[0]`",
+    **{f"`threadIdx.{axis}`": f"`cute.arch.thread_idx()[{place}]`" for place, axis in enumerate("xyz")},
     "`blockDim.x`": "`cute.arch.block_dim()[0]`",
     "`blockIdx.x`": "`cute.arch.block_idx()[0]`",
     "`blockIdx`": "`cute.arch.block_idx()`",

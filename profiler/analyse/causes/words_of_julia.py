@@ -30,7 +30,7 @@ JULIA_SAYS = {
     },
     "`gridDim.x * blockDim.x`": "`gridDim().x * blockDim().x`",
     "`blockIdx.x * blockDim.x + threadIdx.x`": "`(blockIdx().x - 1) * blockDim().x + threadIdx().x`",
-    "`threadIdx.x`": "`threadIdx().x`",
+    **{f"`threadIdx.{axis}`": f"`threadIdx().{axis}`" for axis in "xyz"},
     "`blockDim.x`": "`blockDim().x`",
     "`blockIdx.x`": "`blockIdx().x`",
     "`blockIdx`": "`blockIdx()`",

@@ -41,7 +41,7 @@ NUMBA_SAYS = {
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "`gridDim.x * blockDim.x`": "`cuda.gridsize(1)`",
     "`blockIdx.x * blockDim.x + threadIdx.x`": "`cuda.grid(1)`",
-    "`threadIdx.x`": "`cuda.threadIdx.x`",
+    **{f"`threadIdx.{axis}`": f"`cuda.threadIdx.{axis}`" for axis in "xyz"},
     "`blockDim.x`": "`cuda.blockDim.x`",
     "`blockIdx.x`": "`cuda.blockIdx.x`",
     "`blockIdx`": "`cuda.blockIdx`",

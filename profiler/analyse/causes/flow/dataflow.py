@@ -40,6 +40,7 @@ PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _LOADING = ("LDC.64", "ULDC.64")
 _OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
+_SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 
 
 @kept_of_code
@@ -174,7 +175,7 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to.
 
-    Two parameters of 32 bits may be loaded at once; an address needs only one of them, such as the length of a row.
+    Two parameters of 32 bits may be loaded at once. An address needs only one of them, or multiplies by one, such as the length of a row.
     """
 
     def computed(sites: Iterable[Site]) -> list[Site]:
@@ -187,13 +188,20 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
         computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))
     )
     read = site.use.inputs.union(*(one.use.inputs for one in makers))
+    factors = {factor for one in makers for factor in sources_of(evidence, one, factors_of(one))}
     return frozenset(
         parameter
         for one in makers
         if one.opcode.startswith(_OF_64_BITS)
-        and (not one.opcode.startswith(_LOADING) or read.issuperset(one.use.written))
+        and (not one.opcode.startswith(_LOADING) or (one not in factors and read.issuperset(one.use.written)))
         for parameter in PARAMETER.findall(one.instruction.text)
     )
+
+
+def factors_of(site: Site) -> set[str]:
+    """Returns the registers that an instruction multiplies."""
+    multiplies = site.instruction.name in ("IMAD", "UIMAD") and not site.opcode.startswith(_SUMS_BY_PRODUCT)
+    return set(REGISTER.findall(", ".join(site.instruction.operands[1:3]))) if multiplies else set()
 
 
 def readers_behind(evidence: Evidence, site: Site) -> list[Site]:

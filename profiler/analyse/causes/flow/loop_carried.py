@@ -81,10 +81,10 @@ def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
 
 
 def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether most turns of a loop store results of their own, which start from nothing that other turns have made."""
+    """Returns whether most turns of a loop store results of their own, or the loops within it do, which start from nothing that other turns have made."""
     inside = evidence.inside(loop)
     own = [one for one in inside if evidence.innermost_loop(one) == loop]
-    stores = _stores_in(own)
+    stores = _stores_in(own) or _stores_in(inside)
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)

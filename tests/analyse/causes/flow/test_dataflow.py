@@ -168,7 +168,8 @@ def test_a_branch_that_no_lane_took_passes_nothing_by(lanes_taking_it, depends):
     ("place", "pointers"),
     [
         ("IMAD R2, R9, R3, RZ", {"c[0x0][0x210]"}),  # the second of two sizes that were loaded at once
-        ("IMAD.WIDE R4, R9, 0x4, R8", {"c[0x0][0x210]", "c[0x0][0x218]"}),
+        ("IMAD R4, R8, R9, RZ", {"c[0x0][0x210]"}),  # both of them: a product of sizes
+        ("IMAD.WIDE R4, R11, 0x4, R8", {"c[0x0][0x210]", "c[0x0][0x218]"}),
     ],
 )
 def test_a_pair_of_sizes_is_no_array_that_an_address_points_into(place, pointers):

@@ -71,6 +71,7 @@ _KEEP = (
     f"{_AT_ONCE}."
 )
 _TOO_LONG = f"A block reads more than it could keep: do in one loop what the loops do {_AT_ONCE}."
+_ROWS_ALONG = {"Y": "`threadIdx.y`", "Z": "`threadIdx.z`"}
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -279,7 +280,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
     if evidence.shape is None:
         return
     waves = evidence.find("waves") or 0.0
-    for axis, rows in zip("YZ", evidence.shape.block[1:], strict=True):
+    for (axis, index), rows in zip(_ROWS_ALONG.items(), evidence.shape.block[1:], strict=True):
         together = min(rows, MOST_REUSE, waves / SOME_WAVES)
         if together <= 1.0:
             continue
@@ -294,7 +295,6 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             continue
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
-        index = f"the index of a thread along {axis.lower()}"
         of_loads = {*find_address_work_of(evidence, loaded), *loaded}
         computing = [site for site in alike if site not in of_loads]
         if evidence.share_executed(computing) > share / 200:
@@ -315,7 +315,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             )
         yield Candidate(
             name,
-            f"The {rows} rows of a block {what} not depend on {index}: {whole_percent(share)} % of the executed instructions are the same for all rows.",
+            f"The {rows} rows of a block {what} not depend on where a thread is along {axis.lower()}: {whole_percent(share)} % of the executed instructions are the same for all rows.",
             advice,
             fewer,
             weights,

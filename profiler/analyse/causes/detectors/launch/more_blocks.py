@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import SHARED, Kind
 from profiler.analyse.causes.flow.arithmetic.shared_turns import find_axis_of_steps, find_loop_adding_up
 from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
 from profiler.analyse.code.loops import Loop
@@ -42,6 +44,10 @@ _LESS_EACH = (
     "blocks that share one result and add up their parts."
 )
 _TAKE_TURNS = "Let the {0} without work take turns of {1}: no turn needs what another one has computed."
+_SMALLER_BLOCKS = (
+    " Blocks may be smaller, too, such as {} threads instead of {:,}: no thread needs another of its block."
+)
+_EXCHANGING: tuple[Kind, ...] = ("barrier", *SHARED)
 _TURNING = re.compile(r"\b(for|while|do|goto)\b")
 
 
@@ -51,6 +57,19 @@ def advise_more_blocks(evidence: Evidence, chains: float, are_there: bool) -> tu
     `chains` says how many rows of results a thread makes side by side, each made from the one before; it is infinite where none is. More blocks may
     be there already, without work.
     """
+    in_cuda, in_triton = _advise_sharing(evidence, chains, are_there)
+    return in_cuda + ("" if are_there else _advise_smaller(evidence)), in_triton
+
+
+def _advise_smaller(evidence: Evidence) -> str:
+    """Returns that blocks may be smaller, if they are large and their threads exchange nothing."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    if threads <= ENOUGH_THREADS or any(one.kind in _EXCHANGING for one in evidence.sites):
+        return ""
+    return _SMALLER_BLOCKS.format(ENOUGH_THREADS, threads)
+
+
+def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple[str, str]:
     if chains < math.inf:
         return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     own = find_loop_storing_its_own(evidence)

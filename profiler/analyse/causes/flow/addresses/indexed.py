@@ -11,6 +11,7 @@ from profiler.analyse.causes.flow.addresses.threads import constant_in
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
+    factors_of,
     find_address_work_of,
     makers_of_address,
     makers_since_access,
@@ -28,7 +29,6 @@ from profiler.catalog.metrics import SECTOR_BYTES
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = 32
 _TO_INTEGER = "F2I"
-_SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 _ADDED_BY_SIGN = ("LOP3", "SEL")
 
 
@@ -145,7 +145,7 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     is an index still, and no address.
     """
     work = find_address_work_of(evidence, [access])
-    indices = {maker for one in work for maker in sources_of(evidence, one, _factors_of(one))}
+    indices = {maker for one in work for maker in sources_of(evidence, one, _scaled_by(one))}
     widths = {
         scaled[1] * _multiple_in(evidence, one, scaled[0])
         for one in work - indices
@@ -159,12 +159,10 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     return None if step and abs(step) < size else size
 
 
-def _factors_of(site: Site) -> set[str]:
+def _scaled_by(site: Site) -> set[str]:
     """Returns the registers that an instruction multiplies, or shifts as a product does."""
-    if site.instruction.name == "IMAD" and not site.opcode.startswith(_SUMS_BY_PRODUCT):
-        return set(REGISTER.findall(", ".join(site.instruction.operands[1:3])))
     scaled = scaled_index(site) if site.instruction.name == "LEA" else None
-    return scaled[0] if scaled else set()
+    return scaled[0] if scaled else factors_of(site)
 
 
 def _multiple_in(evidence: Evidence, site: Site, index: Set[str]) -> int:
