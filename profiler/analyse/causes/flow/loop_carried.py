@@ -66,7 +66,7 @@ def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
     """
     found = [
         loop
-        for loop in evidence.loops_around(_stores_in(evidence.sites))
+        for loop in chain.from_iterable(evidence.loops.values())
         if stores_its_own(evidence, loop)
         and evidence.goes_back(loop)
         and not any(
