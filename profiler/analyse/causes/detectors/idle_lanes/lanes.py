@@ -356,6 +356,8 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """
     if is_left_early(evidence, site):
         return True
+    if _is_only_passed_by(evidence, site):
+        return False
     here, own = site.lanes or 0.0, evidence.innermost_loop(site)
     return any(
         2 * _coming_to(evidence, site.function, other, count, own)
@@ -365,6 +367,21 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
         for other, count in counts.items()
         if _holds_side(evidence, other, own, LANES - here)
     )
+
+
+def _is_only_passed_by(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes that are missing here have gone right to where they wait for these, or have ended: they have no other code to run."""
+    sites = evidence.by_function[site.function]
+    place = evidence.place(site, sites)
+    for branch in reversed(sites[:place]):
+        loses_lanes = (branch.lanes or LANES) - (site.lanes or 0.0) >= 1.0
+        if loses_lanes and branch.instruction.predicate:
+            if branch.instruction.name == "EXIT":
+                return True
+            if (branch.leads_to or 0) > site.instruction.offset:
+                behind = (one.instruction for one in sites[place:])
+                return any(one.offset == branch.leads_to and one.name == "BSYNC" for one in behind)
+    return False
 
 
 def _holds_side(evidence: Evidence, loop: Loop | None, own: Loop | None, lanes: float) -> bool:

@@ -99,6 +99,21 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
 
 
 @pytest.mark.parametrize(
+    ("branch", "name"),
+    [
+        ("@P0 BRA 0x40", "idle-lanes"),  # right to where sides meet
+        ("@P0 EXIT", "idle-lanes"),
+        ("@P0 BRA 0x30", "divergent-branches"),  # to code of their own
+        ("@P0 BRA 0x10", "divergent-branches"),  # back: it is no branch that passes this by
+    ],
+)
+def test_half_a_warp_that_others_wait_for_is_no_side_of_its_own_other_half(branch, name):
+    """Sixteen lanes act in two instructions, each of which could be the other's side."""
+    lines = ((branch, 32.0), ("FADD R4, R4, R6", 16.0), ("NOP", 16.0), ("FMUL R4, R4, R6", 16.0), ("BSYNC B0", 16.0), ("EXIT", 32.0))  # fmt: skip
+    assert named_for("FADD", *((text, acting, 100) for text, acting in lines)).name == name
+
+
+@pytest.mark.parametrize(
     ("has_costs", "said"),
     [(True, "execute one side after the other"), (False, "or leave some of their lanes without work")],
 )
