@@ -19,7 +19,7 @@ from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
-from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.doubts import SmClock, find_doubts, find_sm_clock
 from profiler.analyse.recording.hot_lines import HotLine, list_hot_lines
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, share_text
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -139,6 +139,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     hot_lines: Annotated[list[HotLine], Importance(95, each=1)] = []
     total_ns: float | None = None
     kernel_name: str = ""
+    sm_clock: Annotated[SmClock | None, Importance(60)] = None
 
 
 class RunOfAnswer(Manifest, frozen=True):
@@ -269,6 +270,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         causes_unseen=diagnosis.unseen,
         hot_lines=list_hot_lines(run, main),
         total_ns=profile.total_ns,
+        sm_clock=find_sm_clock(main),
     )
 
 

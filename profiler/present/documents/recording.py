@@ -229,7 +229,8 @@ def parts_of_kernel(
     if is_named and sheet.launches > 1 and len(launched) < 2:  # several ways each have their number
         launched = [("launched", ": ".join([f"{sheet.launches:,} times", *(text for _, text in launched)]))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
-    facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
+    clock = [("SM clock", sheet.sm_clock.text)] if sheet.sm_clock else []
+    facts = [*launched, *nvtx, *clock, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return KernelParts(
         headline=headline_blocks(sheet.headline),
