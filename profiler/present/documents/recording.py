@@ -61,7 +61,7 @@ _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
     doc.Column("samples", right=True),
     doc.Column("source line"),
-    doc.Column("reasons", stays=0),
+    doc.Column("reasons", folds=True),
     doc.Column("text", prose=True),
 )
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
