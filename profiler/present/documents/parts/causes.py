@@ -30,12 +30,11 @@ from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import date_of, is_cupy_source, listed, saving
 
-_TITLES = ("could save", "with those above", "cause", "why")
+_TITLES = ("alone", "with above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
-_ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _ON_BOTH = (
-    "; both sides have what is at `limits now` or `limited before`, but it costs time on one of them only"
+    ". A cause at `limits now` or `limited before` is in both kernels, and costs time in only one of them."
 )
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -118,8 +117,7 @@ def _each_cause(
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
-        meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
-        blocks.append(Items(meaning.format(what), items, _TITLES))
+        blocks.append(Items(_MEANING.format(what), items, _TITLES))
         texts = (*shared.values(), *why_not_by_saving(causes), *what_goes_along(shown))
         blocks += [Text(text) for text in texts if text not in told]
     if others:
