@@ -315,6 +315,12 @@ def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it
     assert "not recorded" not in text_of()
 
 
+def test_a_run_of_prof_that_lacks_evidence_says_which_version_or_preset_has_it(prof_recorded):
+    page = flat(prof_recorded("show", "5").stdout)
+    assert "made this recording; `prof collect` of this version records it." in page
+    assert "How sure: not known: the tests were of recordings that show" in page
+
+
 def test_a_run_that_has_the_evidence_is_named_instead_of_how_to_record_it():
     fuller = FullerRun("gemm-5-source", "2026-11-21T09:55:58Z")
     page = flat_text(cause_blocks(CAUSES_FOUND, ["where warps wait"], fuller=fuller))
@@ -501,13 +507,14 @@ def test_an_unsure_answer_says_what_following_such_ones_did(faster, said):
 
 def test_where_it_is_not_known_how_sure_the_first_cause_is_the_reason_is_said():
     first = CAUSES_FOUND[0]
+    unseen = ["the sectors of each access (estimated from totals)", "where warps wait (estimated)"]
     reasons = {
-        first.cause: "the tests used only recordings that hold what this one lacks",
+        first.cause: "the tests were of recordings that show the sectors of each access and where warps wait, and this one does not",
         "unoptimised-code": "too few kernels that were compiled for debugging were tested",
     }
     for cause, reason in reasons.items():
-        said = flat_text(sureness_blocks([replace(first, cause=cause)], None))
-        assert said == f"How sure: not known, because {reason}."
+        said = flat_text(sureness_blocks([replace(first, cause=cause)], None, unseen))
+        assert said == f"How sure: not known: {reason}."
     assert sureness_blocks([], None) == []
 
 
