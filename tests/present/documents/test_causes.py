@@ -260,7 +260,8 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     assert page.count("no source lines are recorded") == page.count("compile with -lineinfo") == 1
     assert "no source lines" not in text_of()
     said = with_next(explained("It takes 1 ms.", nowhere), nowhere)
-    assert "compile it with -lineinfo" in said.next
+    assert "compile it with -lineinfo" in said.note
+    assert [one.text for one in headline_blocks(said)][-1] == said.note
     blocks = cause_blocks(nowhere, [], said)
     assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
 

@@ -61,10 +61,10 @@ def headline_blocks(headline: Headline | None) -> Section:
 
 
 def why_and_next(headline: Headline | None) -> Section:
-    """Returns the why and the next step, as far as they are known, and what their places are in, if that is no file."""
+    """Returns the why and the next step, as far as they are known, and notes: on code without lines, and on places that are in no file."""
     lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
-    note = [Text(_COUNTED_BY_CUPY)] if _names_cupy(headline) else []
-    return [*(Text(f"{name}: {text}") for name, text in lines if text), *note]
+    notes = [headline.note if headline else "", _COUNTED_BY_CUPY if _names_cupy(headline) else ""]
+    return [*(Text(f"{name}: {text}") for name, text in lines if text), *(Text(one) for one in notes if one)]
 
 
 def _names_cupy(headline: Headline | None) -> bool:

@@ -23,9 +23,7 @@ def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
     What is not recorded is left out.
     """
     means = {metric.name: metric.mean for metric in metrics}
-    links = [
-        f"{text} (of the fullest link between SMs, caches and memory)" for text in _percentages(_LINKS, means)
-    ]
+    links = [f"{text} (of the fullest link)" for text in _percentages(_LINKS, means)]
     facts = [
         ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
         ("memory", ", ".join(_throughputs(means))),
@@ -43,11 +41,9 @@ def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[s
 def _throughputs(means: Mapping[str, float]) -> list[str]:
     """Returns what device memory moves, which part of its peak that is, and how busy the caches are, of their peaks."""
     moved, used_pct = means.get("dram_bytes_per_s"), means.get("dram_throughput_pct")
-    of_peak = "" if used_pct is None else f"{used_pct:.1f} % of the peak of device memory"
-    if moved is not None:
-        told = f"Memory Throughput {number(moved / 1e9)} GB/s" + (f" ({of_peak})" if of_peak else "")
-    else:
-        told = of_peak
+    told = "" if moved is None else f"Memory Throughput {number(moved / 1e9)} GB/s"
+    if used_pct is not None:
+        told += f" ({used_pct:.1f} % of its peak)" if told else f"device memory {used_pct:.1f} %"
     return [*([told] if told else []), *_percentages(_CACHES, means)]
 
 
