@@ -147,6 +147,7 @@ def _output(command: str, *, colour: bool = False) -> str:
     program, *words = shlex.split(command)
     assert program == "prof", command
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}
+    environment.pop("COLUMNS", None)
     environment |= {"FORCE_COLOR": "1"} if colour else {"NO_COLOR": "1"}
     done = start(
         [sys.executable, "-c", "from profiler.cli import main; main()", *words],

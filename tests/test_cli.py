@@ -370,6 +370,20 @@ def test_colour_is_for_terminals(prof_on_a_terminal, prof_here, recorded):
     assert "\x1b" not in prof_here(*arguments).stdout
 
 
+def test_the_width_that_a_shell_asks_for_holds_in_a_pipe_and_before_that_of_the_terminal(
+    prof_here, prof_on_a_terminal, recorded, monkeypatch
+):
+    arguments = ("--no-pager", "--runs", recorded.root, "show", "6")
+    widest = lambda text: max(map(len, text.splitlines()))  # noqa: E731
+    assert widest(prof_here(*arguments).stdout) > 120  # a search finds a fact whole in a file
+    assert widest(prof_on_a_terminal(*arguments, width=100, NO_COLOR="1", COLUMNS="60")) <= 60
+    monkeypatch.setenv("COLUMNS", "60")
+    assert widest(prof_here(*arguments).stdout) <= 60
+    for none in ("", "0", "wide"):
+        monkeypatch.setenv("COLUMNS", none)
+        assert widest(prof_here(*arguments).stdout) > 120
+
+
 @pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
 def test_a_terminal_of_80_columns_holds_every_line_and_answers_are_short(prof_on_a_terminal, recorded, asked):
     verb, *arguments = asked.split()

@@ -209,7 +209,7 @@ def _explained(
     what = f"{said.what} Besides: {others}." if others else said.what
     # No comparison of different kernels says why the second takes longer: its own first cause does.
     reason = headline_of(after, diagnose(after), after.launches) if found.different_kernels else said
-    return replace(pair, what=what, why=reason.why, next=reason.next)
+    return replace(pair, what=what, why=reason.why, next=f"{reason.next} {reason.note}".rstrip())
 
 
 def failure_text(one: MetricCheck) -> str:

@@ -115,7 +115,7 @@ def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFin
     step, _ = max(zip(row, speedups, strict=True), key=lambda one: abs(math.log(one[1].ratio)))
     said, latest = step.answer, row[-1].answer
     why = f"The largest of {len(row)} steps: {said.what} {said.why}" if said else ""
-    return Headline(what, why, latest.next if latest else "")
+    return Headline(what, why, latest.next, note=latest.note) if latest else Headline(what, why, "")
 
 
 def _names(first: KernelFindings, last: KernelFindings) -> tuple[str, str]:

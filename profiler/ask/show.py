@@ -35,13 +35,13 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_longest, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
+from profiler.catalog.presets import SAMPLED
 from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
-_SAMPLED = "SourceCounters"  # the section of accesses and of samples
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
     has samples itself, and lacks something all the same, so will the others.
     """
     manifest = run.manifest
-    if not run.stored or manifest.ladder is None or manifest.kernel is None or _SAMPLED in manifest.sections:
+    if not run.stored or manifest.ladder is None or manifest.kernel is None or SAMPLED in manifest.sections:
         return None
     store = settings.open_store()
     ids = store.ids()
@@ -247,7 +247,7 @@ def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
 
 def _lacks_nothing(run: Run, settings: Settings) -> bool:
     """Returns whether the diagnosis of each kernel has all evidence; a run without samples is not even read."""
-    if _SAMPLED not in run.manifest.sections:
+    if SAMPLED not in run.manifest.sections:
         return False
     kernels = [kernel.name for kernel in run.manifest.kernels]
     return not any(diagnose_once(profile_run(run, kernel, settings)).unseen for kernel in kernels)

@@ -7,7 +7,7 @@ A utilisation has no better direction: a busier pipe may be progress or waste, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -299,6 +299,32 @@ MEMORY_HEADLINE = (
     "bulk_loads",
     "bulk_stores",
 )
+
+
+_TENSOR_PIPE = "tensor_pipe_pct"
+_ARITHMETIC_PIPES = ("fma_pipe_pct", "alu_pipe_pct", "fp64_pipe_pct", "xu_pipe_pct", _TENSOR_PIPE)
+BUSY_PCT = 10.0  # of its peak: what a unit does that works less decides little
+
+
+def with_working_pipes(headline: Sequence[str], *kernels: Mapping[str, float]) -> list[str]:
+    """Returns the names of the headline, with the pipe that does the arithmetic of each of the kernels before the other pipes.
+
+    A kernel is given by its figures.
+    """
+    working = dict.fromkeys(pipe for one in kernels if (pipe := _working_pipe(one)) and pipe not in headline)
+    place = next((at for at, name in enumerate(headline) if name in _ARITHMETIC_PIPES), len(headline))
+    return [*headline[:place], *working, *headline[place:]]
+
+
+def _working_pipe(figures: Mapping[str, float]) -> str | None:
+    """Returns the tensor pipe if it works at all, and otherwise the busiest pipe, if it is busy.
+
+    Nothing works on the tensor pipe but products of matrices, and where there are any, all else in the kernel prepares them.
+    """
+    if figures.get(_TENSOR_PIPE):
+        return _TENSOR_PIPE
+    busy = [name for name in _ARITHMETIC_PIPES if figures.get(name, 0.0) >= BUSY_PCT]
+    return max(busy, key=lambda name: figures[name], default=None)
 
 
 def find_metric(name: str) -> Metric:

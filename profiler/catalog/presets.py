@@ -9,7 +9,7 @@ A pass is one replay of the kernel. `MEASURED_ON` names the GPU on which the pas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from profiler.catalog.metrics import find_metric
@@ -73,6 +73,10 @@ _COMPARED = (
 )
 
 
+SAMPLED = "SourceCounters"  # the section of accesses and of samples
+_DEFAULT = "default"
+
+
 @dataclass(frozen=True)
 class Preset:
     name: str
@@ -107,10 +111,10 @@ class Preset:
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
-        "default",
+        _DEFAULT,
         "Everything that a diagnosis reads: counters, counts and stall samples of every instruction, source files.",
         passes=16,
-        sections=(*_COUNTED, "SourceCounters"),
+        sections=(*_COUNTED, SAMPLED),
         metrics=_COMPARED,
         import_source=True,
     ),
@@ -175,8 +179,13 @@ def more_launches() -> str:
     )
 
 
-def what_records_all() -> str:
-    return f"`prof collect` records it, and so does `{_BY_NCU}`"
+def what_records_all(preset: str | None = None, sections: Sequence[str] = ()) -> str:
+    """Returns what records all that a diagnosis needs. If prof recorded less itself, it did so by this preset; the default once was less."""
+    if preset is None or SAMPLED in sections:
+        return f"`prof collect` records it, and so does `{_BY_NCU}`"
+    if preset == _DEFAULT:
+        return "An older version of prof made this recording; `prof collect` of this version records it"
+    return f"It was recorded with `--preset {preset}`; `prof collect` without that records it"
 
 
 def find_preset(name: str) -> Preset:

@@ -6,7 +6,14 @@ from collections import Counter
 import pytest
 
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, find_metric
+from profiler.catalog.metrics import (
+    BY_NAME,
+    CATALOGUE,
+    HEADLINE,
+    MEMORY_HEADLINE,
+    find_metric,
+    with_working_pipes,
+)
 from profiler.catalog.presets import find_preset
 from profiler.errors import MetricNotFound
 from tests.profiles import profile_in
@@ -79,6 +86,24 @@ def test_names_are_unique_and_so_is_the_meaning_of_each_of_ncus():
 def test_a_headline_is_in_the_catalogue_and_the_duration_decides(headline):
     assert set(headline) <= set(BY_NAME)
     assert headline[0] == "duration_ns"
+
+
+@pytest.mark.parametrize(
+    ("figures", "working"),
+    [
+        ({"fma_pipe_pct": 60.0, "tensor_pipe_pct": 2.0}, ["tensor_pipe_pct"]),
+        (
+            {"fma_pipe_pct": 60.0, "tensor_pipe_pct": 0.0, "alu_pipe_pct": 50.0},
+            [],
+        ),  # the headline has it already
+        ({"fma_pipe_pct": 5.0, "alu_pipe_pct": 50.0, "xu_pipe_pct": 60.0}, ["xu_pipe_pct"]),
+        ({"fma_pipe_pct": 1.0, "alu_pipe_pct": 9.0}, []),  # none is busy
+        ({}, []),
+    ],
+)
+def test_the_pipe_that_does_the_arithmetic_joins_the_headline_before_the_other_pipes(figures, working):
+    assert with_working_pipes(HEADLINE, figures) == [*HEADLINE[:2], *working, *HEADLINE[2:]]
+    assert with_working_pipes(MEMORY_HEADLINE, figures)[: len(MEMORY_HEADLINE)] == [*MEMORY_HEADLINE]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from profiler.analyse.compare.fingerprints import FINGERPRINTS
 from profiler.catalog import metrics, presets
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, Metric
-from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset
+from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset, what_records_all
 from profiler.errors import MetricNotFound, PresetNotFound
 from profiler.measuring.collect.target import Target, collection_key
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
@@ -218,3 +218,20 @@ def test_a_missing_preset_is_an_error_that_lists_those_there_are(name, hint):
     with pytest.raises(PresetNotFound, match=hint) as caught:
         find_preset(name)
     assert caught.value.exit_code == 61
+
+
+@pytest.mark.parametrize(
+    ("preset", "sections", "said"),
+    [
+        (None, [], "`prof collect` records it, and so does"),
+        (
+            "default",
+            ["InstructionStats"],
+            "An older version of prof made this recording; `prof collect` of this version",
+        ),
+        ("default", ["InstructionStats", "SourceCounters"], "`prof collect` records it, and so does"),
+        ("counters", [], "It was recorded with `--preset counters`; `prof collect` without that records it"),
+    ],
+)
+def test_a_run_that_prof_recorded_with_less_is_not_said_to_lack_what_prof_records(preset, sections, said):
+    assert what_records_all(preset, sections).startswith(said)

@@ -208,7 +208,7 @@ def test_one_pair_is_told_once_in_figures_that_a_narrow_terminal_has_room_for(re
     record("runs", "k", 1.2, kernels=[kernel])
     slower = check("--baseline", Path("main") / baseline).stdout
     assert "allowed  outcome" not in slower
-    assert "regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %) in" in slower
+    assert "regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %)\n" in slower
     record("runs", "k", 1.0, kernels=[kernel])
     passed = check("--baseline", Path("main") / baseline).stdout
     assert f"kernel     {kernel}\n" in passed

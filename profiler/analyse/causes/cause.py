@@ -55,8 +55,11 @@ class Headline(Struct, frozen=True, omit_defaults=True):
         bool, Meta(description="Whether `next` says how to record what is not recorded.")
     ] = False
     tells_what_without_lines: Annotated[
-        bool, Meta(description="Whether `next` says what to do where no source lines are known.")
+        bool, Meta(description="Whether `next` or `note` says what to do where no source lines are known.")
     ] = False
+    note: Annotated[
+        str, Meta(description="What to do about a kernel of which no source lines are known, beside `next`.")
+    ] = ""
 
 
 class CodePlace(Struct, frozen=True, omit_defaults=True):

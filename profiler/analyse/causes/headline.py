@@ -101,11 +101,14 @@ def with_next(
     """
     next_ = next_at_place(causes, profile) if at_place else next_text(causes, profile)
     next_ = " ".join(filter(None, [next_, unsure_text(causes, sureness)]))
+    note = note_text(causes, profile)
     return replace(
         said,
         next=next_,
         advises_on=advised.cause if (advised := _advised(causes)) else None,
-        tells_what_without_lines=bool(next_) and _whose_text(causes, profile) not in ("", WRITTEN_BY_TORCH),
+        tells_what_without_lines=bool(next_)
+        and (bool(note) or _instead_text(profile) not in ("", WRITTEN_BY_TORCH)),
+        note=note,
     )
 
 
@@ -226,13 +229,11 @@ def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
 
     Whose kernel it is, and so who can change it, the `profile` says.
     """
-    return " ".join(filter(None, [_change_text(causes), _whose_text(causes, profile)]))
+    return " ".join(filter(None, [_change_text(causes), _instead_text(profile)]))
 
 
-def _whose_text(causes: Sequence[Cause], profile: Profile | None) -> str:
-    """Returns what to do about a kernel that others wrote, or may have written because no lines of it are known."""
-    instead = instead_of_editing(profile.kernel) if profile else ""
-    return instead or _foreign_text(causes, profile)
+def _instead_text(profile: Profile | None) -> str:
+    return instead_of_editing(profile.kernel) if profile else ""
 
 
 def _change_text(causes: Sequence[Cause]) -> str:
@@ -280,10 +281,10 @@ def _advised(causes: Sequence[Cause]) -> Cause | None:
     return next((one for one in causes if not one.is_ceiling and _expected(one) >= WEAK_PCT), causes[0])
 
 
-def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
-    """Returns what to do where an instruction is to blame whose source line is not known."""
+def note_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
+    """Returns what to do where an instruction is to blame whose source line is not known, and which others need not have written."""
     advised = _advised(causes)
-    if advised is None or advised.is_ceiling or advised.where_is != "instruction":
+    if _instead_text(profile) or advised is None or advised.is_ceiling or advised.where_is != "instruction":
         return ""
     return without_source(profile.kernel, profile.manifest.program) if profile else without_source()
 

@@ -146,10 +146,12 @@ def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
         )
         if why and round(other.saves_pct.expected) >= least:
             behind.setdefault(why, []).append(other.cause)
-    return [
-        f"{first.cause} stands before {listed(names)}, which would save more: {why}."
-        for why, names in behind.items()
-    ]
+    return [_behind_text(first.cause, names, why) for why, names in behind.items()]
+
+
+def _behind_text(first: str, others: Sequence[str], why: str) -> str:
+    promise, stand = ("promises", "stands") if len(others) == 1 else ("promise", "stand")
+    return f"{listed(others)} {promise} more than {first}, but {stand} behind it: {why}."
 
 
 def what_goes_along(causes: Iterable[Cause]) -> list[str]:
@@ -172,7 +174,7 @@ def _why_surer(first: Cause, other: Cause) -> str | None:
     if not is_general(other):
         return None
     if first.cause not in GENERAL:
-        return "most kernels have such causes, and in tests they were less often the right ones"
+        return "what fits most kernels was right less often in tests"
     return next((why for fact, why in _FACTS.items() if first.evidence.get(fact)), None)
 
 

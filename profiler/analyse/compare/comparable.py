@@ -13,7 +13,7 @@ from statistics import median
 from profiler.analyse.compare.calls import unlike_arguments
 from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
-from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
+from profiler.analyse.recording.doubts import CLOCK_TOLERANCE, doubts_of, is_part_of_step
 from profiler.analyse.recording.kernel_names import base_name, plain_name, short_names, words_of
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, timings_of
@@ -26,7 +26,6 @@ _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
 _THE_WORKLOAD = "the workload"
 _ITSELF = "both sides are the same recording: nothing can differ"
-_CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
 # Blocks of another size round the same work up to another number of threads: by less than this, unless it is tiny.
@@ -134,7 +133,7 @@ def _condition_cautions(
 
 def _clock_cautions(before: Profile, after: Profile) -> Iterator[str]:
     first, second = before.mean("sm_frequency_hz") or 0.0, after.mean("sm_frequency_hz") or 0.0
-    if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
+    if max(first, second) > (1 + CLOCK_TOLERANCE) * min(first, second) > 0:
         one, other = _names_of(before, after)
         yield f"the SM clock of {other} is {second / first:.2f} times that of {one}"
 

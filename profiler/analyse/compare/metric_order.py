@@ -8,7 +8,15 @@ from itertools import zip_longest
 from typing import Literal, get_args
 
 from profiler.analyse.findings import MetricDelta
-from profiler.catalog.metrics import BY_NAME, DURATION, HEADLINE, SMALLEST_RELATIVE_EFFECT, STALLS, WAITS
+from profiler.catalog.metrics import (
+    BY_NAME,
+    DURATION,
+    HEADLINE,
+    SMALLEST_RELATIVE_EFFECT,
+    STALLS,
+    WAITS,
+    with_working_pipes,
+)
 
 Way = Literal["better", "worse", "changed"]
 _MOST_WAITS = 3
@@ -20,10 +28,11 @@ _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 def in_telling_order(deltas: Sequence[MetricDelta], wanted: Sequence[str] = ()) -> list[MetricDelta]:
     """Sorts by what was asked for, the duration, what moved, and what did not.
 
-    Of what moved, the headline comes first, in an order of its own, so that a reader finds each of these figures at its place.
-    Then come the waits that changed most, since they are parts of a warp's time; the largest changes for the better, for the
-    worse, and in neither direction, in turns, so that none of these hides another; then all others, and last what only repeats
-    one of them. Of what did not move, the headline comes first, too.
+    Of what moved, the headline comes first, in an order of its own, so that a reader finds each of these figures at its place; the
+    pipes that do the arithmetic of the two sides are part of it, and waits are if they are notable. Then come the waits that changed
+    most, since they are parts of a warp's time; the largest changes for the better, for the worse, and in neither direction, in turns,
+    so that none of these hides another; then all others, and last what only repeats one of them. Of what did not move, the headline
+    comes first, too.
     """
     first = [*wanted, DURATION]
     asked = sorted((one for one in deltas if one.name in first), key=lambda one: first.index(one.name))
@@ -32,20 +41,26 @@ def in_telling_order(deltas: Sequence[MetricDelta], wanted: Sequence[str] = ()) 
     others.sort(key=lambda one: (-_weight(one, known), one.name))
     repeats = repeated(deltas)
     moved = [one for one in others if one.has_moved]
-    rest = [one for one in moved if one.name not in HEADLINE]
+    sides = ({one.name: one.before for one in deltas}, {one.name: one.after for one in deltas})
+    leading = with_working_pipes(HEADLINE, *sides)
+    notable = {one.name for one in _notable_waits(moved, deltas)}
+    first_moved = [
+        one for one in moved if one.name in leading and (one.name not in STALLS or one.name in notable)
+    ]
+    rest = [one for one in moved if one not in first_moved]
     still = [one for one in others if not one.has_moved]
     return [
         *asked,
-        *_of_headline(moved),
+        *_in_order_of(leading, first_moved),
         *_most_telling([one for one in rest if one.name not in repeats], deltas),
         *(one for one in rest if one.name in repeats),
-        *_of_headline(still),
-        *(one for one in still if one.name not in HEADLINE),
+        *_in_order_of(leading, still),
+        *(one for one in still if one.name not in leading),
     ]
 
 
-def _of_headline(deltas: Sequence[MetricDelta]) -> list[MetricDelta]:
-    return sorted((one for one in deltas if one.name in HEADLINE), key=lambda one: HEADLINE.index(one.name))
+def _in_order_of(names: Sequence[str], deltas: Sequence[MetricDelta]) -> list[MetricDelta]:
+    return sorted((one for one in deltas if one.name in names), key=lambda one: names.index(one.name))
 
 
 def repeated(deltas: Sequence[MetricDelta]) -> set[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
+from msgspec import Struct
+
 from profiler.analyse.code.code import is_undecoded
 from profiler.analyse.recording.launch_shapes import mixed_shapes_text
 from profiler.analyse.recording.profile import Profile, Series
@@ -26,6 +28,7 @@ _MOST_NAMED = 5
 _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
+CLOCK_TOLERANCE = 0.05  # more of a difference between two clocks matters to times
 _STEADY_CLOCK = 0.98  # the least clock by the greatest
 # If the samples cover more than so many times the time of the repeats, most of them show something else: a
 # program in PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The
@@ -35,11 +38,34 @@ _MOSTLY_TIMED = 10
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
 _CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
 PYTORCH = "at::native::"
+_CLOCK_LIMITS_KHZ = ("device__attribute_max_gpu_frequency_khz", "device__attribute_clock_rate")
+
+
+class SmClock(Struct, frozen=True):
+    """The clock at which the SMs ran, and the highest at which the GPU runs them; null where that is not recorded."""
+
+    mean_hz: float
+    limit_hz: float | None
+
+    @property
+    def is_low(self) -> bool:
+        return self.limit_hz is not None and self.limit_hz > (1 + CLOCK_TOLERANCE) * self.mean_hz
+
+    @property
+    def text(self) -> str:
+        """Returns `1.55 GHz of 1.98 GHz`. In launches of a few microseconds, clocks above the limit are measured; then that is left out."""
+        clock = f"{self.mean_hz / 1e9:.2f} GHz"
+        if self.limit_hz is None:
+            return clock
+        limit = f"{self.limit_hz / 1e9:.2f} GHz"
+        if clock == limit:
+            return f"{clock}, its highest"
+        return f"{clock} of {limit}" if self.mean_hz < self.limit_hz else clock
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists what to doubt, each after the label of the recording."""
-    return [f"{profile.label}: {doubt}" for doubt in doubts_of(profile)]
+    """Lists what to doubt, each after the label of the recording. A low clock is among it, which a comparison holds against the other side's."""
+    return [f"{profile.label}: {doubt}" for doubt in (*doubts_of(profile), *_low_clock(profile))]
 
 
 def doubts_of(profile: Profile) -> Iterator[str]:
@@ -118,6 +144,28 @@ def _moved_clock(profile: Profile) -> Iterator[str]:
     least, greatest = clocks.sm_mhz.least, clocks.sm_mhz.greatest
     if least < _STEADY_CLOCK * greatest:
         yield f"the SM clock moved between {least:,.0f} and {greatest:,.0f} MHz while it was timed"
+
+
+def find_sm_clock(profile: Profile) -> SmClock | None:
+    clock_hz = profile.mean("sm_frequency_hz")
+    limits = (profile.find(name) for name in _CLOCK_LIMITS_KHZ)
+    limit_hz = next((1e3 * one.mean for one in limits if one is not None and one.mean > 0), None)
+    return SmClock(clock_hz, limit_hz) if clock_hz else None
+
+
+def _low_clock(profile: Profile) -> Iterator[str]:
+    """Cautions that the SMs ran well below their highest clock, where the time that is given was taken so."""
+    clock = find_sm_clock(profile)
+    if profile.timings_ns or clock is None or not clock.is_low:
+        return
+    if profile.manifest.clock_control == "base":
+        yield (
+            f"ncu held the SM clock at its base, {clock.text} (`--clock-control none` does not), so without it the kernel may take less time"
+        )
+        return
+    yield (
+        f"the SM clock was {clock.text}, which power, heat or a set limit can cause; compare the time only with times at this clock"
+    )
 
 
 def _only_of_pytorch(profile: Profile) -> Iterator[str]:

@@ -17,6 +17,7 @@ from profiler.analyse.code.statements import whole_statement
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.catalog.metrics import READY
+from profiler.catalog.presets import SAMPLED
 from profiler.text import place_name
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class HotLine(Struct, frozen=True):
 def list_hot_lines(run: Run, profile: Profile) -> list[HotLine]:
     """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
     sections = run.manifest.sections
-    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
+    if sections and SAMPLED not in sections:  # which samples: reading the lines would be for nothing
         return []
     found = find_source_lines(run, profile.kernel)
     if found is None or not found.samples:

@@ -19,7 +19,7 @@ from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
-from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.doubts import SmClock, find_doubts, find_sm_clock
 from profiler.analyse.recording.hot_lines import HotLine, list_hot_lines
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, share_text
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -31,7 +31,7 @@ from profiler.analyse.statistics.differences import Readings, standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.catalog.metrics import DURATION, HEADLINE, STALLS, WAITS
+from profiler.catalog.metrics import BUSY_PCT, DURATION, HEADLINE, STALLS, WAITS, with_working_pipes
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
@@ -46,7 +46,7 @@ _MOST_WAITS = 3
 _NEARLY_ALL_PCT = 95.0
 _LEAST_STALL = 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
-_MOST_UNITS, _BUSY_PCT = 2, 10.0
+_MOST_UNITS = 2
 
 
 class SheetMetric(Struct, frozen=True):
@@ -72,7 +72,7 @@ def longest_stalls(metrics: Sequence[SheetMetric]) -> list[SheetMetric]:
 
 def busiest_units(metrics: Sequence[SheetMetric], most: int) -> list[SheetMetric]:
     """Returns the units of the GPU that work most, if they work."""
-    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.mean >= _BUSY_PCT]
+    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.mean >= BUSY_PCT]
     return sorted(units, key=lambda one: -one.mean)[:most]
 
 
@@ -91,8 +91,9 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> tuple[int
             return 5, 0
     if metric.name.endswith(_OF_UNITS) and metric in busiest_units(sheet.metrics, _MOST_UNITS):
         return 2, -metric.mean
-    if metric.name in HEADLINE:
-        return 3, HEADLINE.index(metric.name)
+    leading = with_working_pipes(HEADLINE, {one.name: one.mean for one in sheet.metrics})
+    if metric.name in leading:
+        return 3, leading.index(metric.name)
     is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
     is_doubted = any(metric.name in caution for caution in sheet.cautions)
     return 4, not (is_evidence or is_doubted)
@@ -138,6 +139,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     hot_lines: Annotated[list[HotLine], Importance(95, each=1)] = []
     total_ns: float | None = None
     kernel_name: str = ""
+    sm_clock: Annotated[SmClock | None, Importance(60)] = None
 
 
 class RunOfAnswer(Manifest, frozen=True):
@@ -268,6 +270,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         causes_unseen=diagnosis.unseen,
         hot_lines=list_hot_lines(run, main),
         total_ns=profile.total_ns,
+        sm_clock=find_sm_clock(main),
     )
 
 

@@ -38,7 +38,9 @@ def status_line() -> Callable[[str], None]:
 
 
 def terminal_width() -> int | None:
-    """Returns the window's width, or None when the output goes to a file or a pipe."""
+    """Returns the width that COLUMNS asks for, or that of the window; None when the output goes to a file or a pipe, which have none."""
+    if (asked := os.environ.get("COLUMNS", "")).isdecimal() and int(asked):
+        return int(asked)
     if not sys.stdout.isatty():
         return None
     try:

@@ -20,6 +20,7 @@ from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text,
 from profiler.analyse.recording.triage import TriagedKernel
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
+from profiler.catalog.presets import what_records_all
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import (
     cause_blocks,
@@ -33,6 +34,7 @@ from profiler.present.documents.parts.metrics import metric_sections
 from profiler.present.documents.parts.origin import provenance_facts
 from profiler.present.documents.parts.rules import rule_lines
 from profiler.present.documents.parts.times import timing_facts
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
@@ -61,7 +63,7 @@ _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
     doc.Column("samples", right=True),
     doc.Column("source line"),
-    doc.Column("reasons", stays=0),
+    doc.Column("reasons", folds=True),
     doc.Column("text", prose=True),
 )
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
@@ -84,7 +86,7 @@ _TIMING_HEADER = (
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
     """Returns the sheet of the kernel that matters, the index of several and with `full` their sheets too, or the timings alone."""
     run, sheets, timing, main = recording.run, recording.sheets, recording.timing, recording.main
-    parts_of = partial(parts_of_kernel, full=full, program=run.manifest.program)
+    parts_of = partial(parts_of_kernel, full=full, manifest=run.manifest)
     others = [one for one in sheets if one is not main]
     if main:
         parts = parts_of(with_fields(main, headline=recording.headline))
@@ -215,13 +217,13 @@ def parts_of_kernel(
     code: Sequence[doc.Section] = (),
     left_out: int = 0,
     full: bool = True,
-    program: str = "",
+    manifest: Manifest | None = None,
 ) -> KernelParts:
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
     small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted, and the types of its
-    parameters are left out.
+    parameters are left out. The `manifest` says how it was recorded.
     """
     is_named = not full and _names_kernel(sheet)
     name = doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))
@@ -229,7 +231,8 @@ def parts_of_kernel(
     if is_named and sheet.launches > 1 and len(launched) < 2:  # several ways each have their number
         launched = [("launched", ": ".join([f"{sheet.launches:,} times", *(text for _, text in launched)]))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
-    facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
+    clock = [("SM clock", sheet.sm_clock.text)] if sheet.sm_clock else []
+    facts = [*launched, *nvtx, *clock, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return KernelParts(
         headline=headline_blocks(sheet.headline),
@@ -242,10 +245,11 @@ def parts_of_kernel(
                 sheet.headline,
                 full=full,
                 kernel=sheet.kernel,
-                program=program,
+                program=manifest.program if manifest else "",
                 left_out=sheet.further_causes,
-                sure=sureness_blocks(sheet.causes, sheet.sureness),
+                sure=sureness_blocks(sheet.causes, sheet.sureness, sheet.causes_unseen),
                 fuller=sheet.fuller_run,
+                records_all=what_records_all(manifest.preset, manifest.sections) if manifest else "",
             ),
             hot_line_blocks(sheet.hot_lines, sheet.causes),
             [doc.Facts(facts)] if facts else [],

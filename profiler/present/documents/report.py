@@ -242,7 +242,7 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         launches=launches,
         code=code,
         left_out=found.metrics_left_out,
-        program=found.run.manifest.program,
+        manifest=found.run.manifest,
     )
     on_paper = [parts.headline, parts.name, times, parts.cautions, *parts.reasons]
     return doc.Document(found.name, [*on_paper, *parts.figures, origin], on_paper=len(on_paper))

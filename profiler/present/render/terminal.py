@@ -152,9 +152,12 @@ class _Printer:
     @text.register
     def _(self, block: doc.Items) -> str:
         lines = [wrapped(printable(block.title), self.window.width)]
+        alone, with_above = block.titles[:2]
         adds_up = any(one.with_above_pct is not None for one in block.rows)
+        if adds_up:  # a single figure is explained by the title
+            lines.append(self._styled(f"{alone:>{_WEIGHT_WIDTH}}  {with_above}", "dim"))
         for one in block.rows:
-            together = f"{with_above_text(one):>{_WEIGHT_WIDTH}}  " if adds_up else ""
+            together = f"{with_above_text(one):>{len(with_above)}}  " if adds_up else ""
             weight = f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  "
             lines.append(f"{weight}{together}{self._styled(one.name, 'bold')}")
             if one.sentence:  # nothing, where the answer above says it all

@@ -17,6 +17,7 @@ from profiler.analyse.causes.headline import (
     headline_of,
     hidden_text,
     next_text,
+    note_text,
     record_it_text,
     saves_text,
     split_advice,
@@ -80,7 +81,11 @@ def test_a_first_cause_that_is_not_the_largest_is_not_called_that(others, said):
 def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_change(name, line, is_said):
     """A launch is the caller's own, however its code was compiled."""
     place = CodePlace("BAR.SYNC", 16, 100.0, "kernel.cu" if line else None, line)
-    assert next_text([cause_of(name, places=[place])]).endswith(without_source()) == is_said
+    causes = [cause_of(name, places=[place])]
+    assert note_text(causes) == (without_source() if is_said else "")
+    headline = with_next(explained("It takes 1 ms.", causes), causes)
+    assert NO_LINES not in headline.next  # where it would stand between a saving and a doubt
+    assert headline.note == note_text(causes)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +171,7 @@ def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said
     text = headline.next
     assert text.startswith("Wait less.")
     assert [one for one in (BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH) if one in text] == ([said] if said else [])
-    assert (NO_LINES in text) == (bool(where) and not said)
+    assert (NO_LINES in headline.note) == (bool(where) and not said)
     assert headline.tells_what_without_lines == (bool(where) or bool(said))
 
 

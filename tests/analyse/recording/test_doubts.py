@@ -5,7 +5,7 @@ import math
 import pytest
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.doubts import SmClock, find_doubts, is_part_of_step
 from profiler.analyse.recording.profile import profile_timings
 from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.manifest import Clocks, Spread
@@ -211,3 +211,51 @@ OWN, PYTORCH = "silu_kernel", "void at::native::<unnamed>::fill_kernel<float>(lo
 def test_a_report_that_ends_before_the_users_first_kernel_says_so(make_profile, command, kernels, is_said):
     doubts = find_doubts(make_profile(*({"kernel": kernel} for kernel in kernels), command_line=command))
     assert any("`ncu -k regex:NAME` records those of your own" in one for one in doubts) == is_said
+
+
+LIMIT = {"device__attribute_max_gpu_frequency_khz": 1_980_000.0}
+
+
+@pytest.mark.parametrize(
+    ("clock_hz", "control", "said"),
+    [
+        (1.89e9, "none", None),  # within 5 %, as two clocks that a comparison does not tell apart
+        (
+            1.554e9,
+            "none",
+            "the SM clock was 1.55 GHz of 1.98 GHz, which power, heat or a set limit can cause",
+        ),
+        (1.554e9, "base", "ncu held the SM clock at its base, 1.55 GHz of 1.98 GHz"),
+        (0.0, "none", None),
+    ],
+)
+def test_a_clock_well_below_the_highest_is_doubted(make_profile, clock_hz, control, said):
+    profile = make_profile({"metrics": {"sm_frequency_hz": clock_hz, **LIMIT}}, clock_control=control)
+    assert [said in one for one in find_doubts(profile)] == ([True] if said else [])
+    if said:
+        other = make_profile(
+            {"metrics": {"sm_frequency_hz": clock_hz, **LIMIT}}, clock_control=control, name="other"
+        )
+        warnings = compare_profiles(profile, other).comparable.warnings
+        assert not [one for one in warnings if "SM clock" in one], "at one clock, two times can be compared"
+
+
+def test_nothing_is_said_of_a_clock_whose_limit_is_not_recorded_nor_of_a_time_without_the_profiler(
+    make_profile,
+):
+    assert find_doubts(make_profile({"metrics": {"sm_frequency_hz": 1e9}})) == []
+    timed = make_profile({"ns": 1e6, "metrics": {"sm_frequency_hz": 1e9, **LIMIT}}, timings=[1e6, 1e6])
+    assert not [one for one in find_doubts(timed) if "SM clock" in one]
+
+
+@pytest.mark.parametrize(
+    ("clock_hz", "limit_hz", "said"),
+    [
+        (1.554e9, 1.98e9, "1.55 GHz of 1.98 GHz"),
+        (1.977e9, 1.98e9, "1.98 GHz, its highest"),
+        (2.04e9, 1.98e9, "2.04 GHz"),
+        (1.554e9, None, "1.55 GHz"),
+    ],
+)
+def test_a_clock_is_given_with_the_highest(clock_hz, limit_hz, said):
+    assert SmClock(clock_hz, limit_hz).text == said

@@ -3,8 +3,9 @@
 import pytest
 
 from profiler.analyse.recording.hot_lines import HotLine
-from profiler.present.document import Table, Text
+from profiler.present.document import Document, Table, Text
 from profiler.present.documents.recording import hot_line_blocks
+from profiler.present.render.terminal import Window, document_text
 from tests.made_causes import cause_of
 
 HOT = [HotLine("kernel.cu", 15, 60.0, {"long_scoreboard": 90.0}, "x = a[i];")]
@@ -58,3 +59,12 @@ def test_what_warps_do_at_a_line_most_often_stands_first(stalls, ready_pct, said
         if isinstance(block, Table)
     )
     assert table.rows[0].values[2] == said
+
+
+def test_the_reasons_take_more_lines_in_a_narrow_window_rather_than_none():
+    stalls = {"long_scoreboard": 67.0, "wait": 12.0}
+    lines = hot_line_blocks([HotLine("triton_mm.py", 14, 19.0, stalls, "for k in range(0, n):", 20.0)], [])
+    text = document_text(Document("", [lines]), Window(width=40))
+    assert "reasons" in text
+    assert {"67", "20"} <= set(text.split())
+    assert max(map(len, text.splitlines())) <= 40

@@ -30,12 +30,11 @@ from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import date_of, is_cupy_source, listed, saving
 
-_TITLES = ("could save", "with those above", "cause", "why")
+_TITLES = ("alone", "with above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
-_ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _ON_BOTH = (
-    "; both sides have what is at `limits now` or `limited before`, but it costs time on one of them only"
+    ". A cause at `limits now` or `limited before` is in both kernels, and costs time in only one of them."
 )
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -62,10 +61,10 @@ def headline_blocks(headline: Headline | None) -> Section:
 
 
 def why_and_next(headline: Headline | None) -> Section:
-    """Returns the why and the next step, as far as they are known, and what their places are in, if that is no file."""
+    """Returns the why and the next step, as far as they are known, and notes: on code without lines, and on places that are in no file."""
     lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
-    note = [Text(_COUNTED_BY_CUPY)] if _names_cupy(headline) else []
-    return [*(Text(f"{name}: {text}") for name, text in lines if text), *note]
+    notes = [headline.note if headline else "", _COUNTED_BY_CUPY if _names_cupy(headline) else ""]
+    return [*(Text(f"{name}: {text}") for name, text in lines if text), *(Text(one) for one in notes if one)]
 
 
 def _names_cupy(headline: Headline | None) -> bool:
@@ -94,16 +93,17 @@ def cause_blocks(
     left_out: Mapping[str, float] = MappingProxyType({}),
     sure: Section = (),
     fuller: FullerRun | None = None,
+    records_all: str = "",
 ) -> Section:
     """Returns the list of causes of `what`, how `sure` the first is, and what the recording did not allow to see.
 
-    It leaves out the sentences of `said`. The `fuller` run has what this recording lacks.
+    It leaves out the sentences of `said`. The `fuller` run has what this recording lacks, or else the sentence `records_all` says what would.
 
     Unless `full`, the smaller causes are only named; if it is, so are those that are `left_out`. How to keep source lines depends on the
     `kernel` and its `program`, if they are known.
     """
     more = _left_out(left_out) if full else []
-    lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program), fuller)
+    lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program), fuller, records_all)
     return [*_each_cause(causes, said, full, what), *more, *_notes_on_causes(causes, said), *sure, *lacks]
 
 
@@ -118,8 +118,7 @@ def _each_cause(
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
-        meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
-        blocks.append(Items(meaning.format(what), items, _TITLES))
+        blocks.append(Items(_MEANING.format(what), items, _TITLES))
         texts = (*shared.values(), *why_not_by_saving(causes), *what_goes_along(shown))
         blocks += [Text(text) for text in texts if text not in told]
     if others:
@@ -130,12 +129,17 @@ def _each_cause(
     return blocks
 
 
-def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Section:
-    """Returns how often such an answer was right, and the advice to look further where that is not often; or why it is not known."""
+def sureness_blocks(
+    causes: Sequence[Cause], sureness: Sureness | None, unseen: Sequence[str] = ()
+) -> Section:
+    """Returns how often such an answer was right, and the advice to look further where that is not often; or why it is not known.
+
+    What the recording does not show is `unseen`.
+    """
     if not causes:
         return []
     if sureness is None:
-        return [Text(f"How sure: not known, because {_why_not_known(causes[0])}.")]
+        return [Text(f"How sure: not known: {_why_not_known(causes[0], unseen)}.")]
     if causes[0].is_ceiling:
         return [Text(f"How sure: {_answers_at_ceilings(causes[0].cause, sureness)}")]
     is_sure = sureness.right_first_pct >= _SURE_PCT
@@ -183,10 +187,11 @@ def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
     return f"only kernels with a faster next version were tested. {said}{of_own}."
 
 
-def _why_not_known(first: Cause) -> str:
+def _why_not_known(first: Cause, unseen: Sequence[str]) -> str:
     if first.cause == UNOPTIMISED:
         return "too few kernels that were compiled for debugging were tested"
-    return "the tests used only recordings that hold what this one lacks"
+    lacks = listed([one.partition(" (")[0] for one in unseen])
+    return f"the tests were of recordings that show {lacks}, and this one does not"
 
 
 def _left_out(others: Mapping[str, float]) -> Section:
@@ -230,6 +235,7 @@ def _not_recorded(
     said: Headline | None,
     lines: str,
     fuller: FullerRun | None = None,
+    records_all: str = "",
 ) -> Section:
     """Returns what the recording lacks for a fuller answer, and which run has it, or else how to record it.
 
@@ -240,7 +246,7 @@ def _not_recorded(
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {lines}"))
     if unseen:
-        how = "" if said and said.tells_how_to_record else f". {what_records_all()}."
+        how = "" if said and said.tells_how_to_record else f". {records_all or what_records_all()}."
         if fuller is not None:
             how = f". `prof show {fuller.name}`, recorded {date_of(fuller.recorded)}, has it."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))

@@ -8,7 +8,8 @@ from profiler.analyse.recording.overview import SheetMetric
 from profiler.text import number
 
 # The names in the section MemoryWorkloadAnalysis of Nsight Compute.
-_RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
+_LINKS, _PIPES = {"max_bandwidth_pct": "Max Bandwidth"}, {"mem_pipes_busy_pct": "Mem Pipes Busy"}
+_CACHES = {"l2_throughput_pct": "L2", "l1_throughput_pct": "L1"}
 _WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
 _OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
@@ -17,13 +18,16 @@ Fact = tuple[str, str]
 
 
 def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
-    """Returns the occupancy, the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
+    """Returns the occupancy, how busy memory and caches are, the accesses, and the five figures by which Nsight Compute judges memory.
+
+    What is not recorded is left out.
+    """
     means = {metric.name: metric.mean for metric in metrics}
-    moved = means.get("dram_bytes_per_s")
-    throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
+    links = [f"{text} (of the fullest link)" for text in _percentages(_LINKS, means)]
     facts = [
         ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
-        ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
+        ("memory", ", ".join(_throughputs(means))),
+        ("links", ", ".join([*links, *_percentages(_PIPES, means)])),
         ("caches", ", ".join(_hit_rates(means))),
         ("accesses", "; ".join(_accesses(means))),
     ]
@@ -32,6 +36,15 @@ def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
 
 def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
     return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
+
+
+def _throughputs(means: Mapping[str, float]) -> list[str]:
+    """Returns what device memory moves, which part of its peak that is, and how busy the caches are, of their peaks."""
+    moved, used_pct = means.get("dram_bytes_per_s"), means.get("dram_throughput_pct")
+    told = "" if moved is None else f"Memory Throughput {number(moved / 1e9)} GB/s"
+    if used_pct is not None:
+        told += f" ({used_pct:.1f} % of its peak)" if told else f"device memory {used_pct:.1f} %"
+    return [*([told] if told else []), *_percentages(_CACHES, means)]
 
 
 def _hit_rates(means: Mapping[str, float]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.recording.overview import SheetMetric, busiest_units, longest_stalls
-from profiler.catalog.metrics import BY_NAME, STALLS, WAITS
+from profiler.catalog.metrics import BY_NAME, STALLS, WAITS, with_working_pipes
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.text import Spoken, counted, unit_for_people
 
@@ -16,10 +16,11 @@ _GROUPS = tuple(dict.fromkeys(metric.group for metric in BY_NAME.values()))
 def metric_sections(
     metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int, *, full: bool
 ) -> Iterator[Section]:
-    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others.
+    """Yields the headline metrics in their order with the pipe that works, the stall reasons with the longest first, and the others.
 
     Stalls that cost next to nothing are among the others. Unless `full`, only the longest are shown, and those of the headline.
     """
+    headline = with_working_pipes(headline, {one.name: one.mean for one in metrics})
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
     stalls = longest_stalls(metrics)
