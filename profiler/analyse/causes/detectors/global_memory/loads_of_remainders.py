@@ -11,7 +11,7 @@ from profiler.analyse.causes.detectors.global_memory.device_memory import (
     part_of_device_memory,
 )
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import without_loads
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import MOST_REUSE
+from profiler.analyse.causes.detectors.global_memory.shared_by_blocks import MOST_REUSE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.flow.addresses.remainders import find_loads_of_remainders

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import count_times_requested
+from profiler.analyse.causes.detectors.global_memory.shared_by_blocks import OFTEN
 from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
+from profiler.analyse.causes.detectors.idle_lanes.sides import goes_both_ways
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     find_idle_while_serving,
     find_unconcerned,
@@ -31,7 +32,6 @@ from profiler.analyse.causes.flow.lane_values import (
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import find_lone_warps
 from profiler.analyse.causes.places import find_heaviest
-from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
@@ -107,7 +107,7 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
             continue
         entering = of_block or evidence.by_function[site.function][0].lanes or LANES
         off = 1 - site.lanes / entering
-        if off >= LANE_MISSING and (of_block or _goes_both_ways(evidence, site)):
+        if off >= LANE_MISSING and (of_block or goes_both_ways(evidence, site)):
             split[site] = off
         else:
             idle[site] = site.idle_share
@@ -345,66 +345,3 @@ def _lanes_of_block(evidence: Evidence) -> float:
 
 def _wasted(fractions: Mapping[Site, float]) -> float:
     return sum(executed_parts(fractions).values())
-
-
-def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
-    """Returns whether warps reach this with some lanes, and run other code with the rest of them.
-
-    They come to that other code half as often at least: else most of them have no other side. The turns of a loop on one side alone are no
-    more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them. Code in a loop of
-    which other code has more lanes is no other side of what stands outside: the rest of its warp is in the loop as well.
-    """
-    if is_left_early(evidence, site):
-        return True
-    if _is_only_passed_by(evidence, site):
-        return False
-    here, own = site.lanes or 0.0, evidence.innermost_loop(site)
-    return any(
-        2 * _coming_to(evidence, site.function, other, count, own)
-        >= _coming_to(evidence, site.function, own, site.executed, other)
-        for lanes, counts in evidence.executed_with_lanes[site.function].items()
-        if lanes < LANES - 1 and abs(lanes + here - LANES) < 1.0
-        for other, count in counts.items()
-        if _holds_side(evidence, other, own, LANES - here)
-    )
-
-
-def _is_only_passed_by(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the lanes that are missing here have gone right to where they wait for these, or have ended: they have no other code to run."""
-    sites = evidence.by_function[site.function]
-    place = evidence.place(site, sites)
-    for branch in reversed(sites[:place]):
-        loses_lanes = (branch.lanes or LANES) - (site.lanes or 0.0) >= 1.0
-        if loses_lanes and branch.instruction.predicate:
-            if branch.instruction.name == "EXIT":
-                return True
-            if (branch.leads_to or 0) > site.instruction.offset:
-                behind = (one.instruction for one in sites[place:])
-                return any(one.offset == branch.leads_to and one.name == "BSYNC" for one in behind)
-    return False
-
-
-def _holds_side(evidence: Evidence, loop: Loop | None, own: Loop | None, lanes: float) -> bool:
-    """Returns whether code of a loop may be the other side of code in one's `own`: the branch is in it, too, or it is all for so many lanes."""
-    if loop is None or (own and _is_in(own, loop)):
-        return True
-    return all((site.lanes or 0.0) - lanes < 1.0 for site in evidence.inside(loop))
-
-
-def _coming_to(
-    evidence: Evidence, function: int, loop: Loop | None, executed: float, beside: Loop | None
-) -> float:
-    """Returns how often warps come to code of a loop: as often as to the outermost loop around it that is not around the code beside it, too."""
-    if loop is beside:
-        return executed  # whatever is around one is around the other
-    alone = [
-        one
-        for one in evidence.loops.get(function, ())
-        if loop and _is_in(loop, one) and not (beside and _is_in(beside, one))
-    ]
-    before = evidence.last_before(function, alone[0]) if alone else None
-    return min(executed, before.executed) if before else executed
-
-
-def _is_in(loop: Loop, other: Loop) -> bool:
-    return other.start <= loop.start and loop.end <= other.end
