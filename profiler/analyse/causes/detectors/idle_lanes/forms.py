@@ -61,8 +61,8 @@ _HALF_AS_MANY = "Every second thread is idle from the first step on: launch half
 _WITHOUT_REMAINDERS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), which need no remainder, and use shared memory between warps only."
 # If only the index is computed anew, as in `sdata[2 * s * tid]`, the lanes of a warp meet in the same banks.
 _NEIGHBOURS = (
-    "A smaller step: let the threads that take part be neighbours without bank conflicts (`if (tid < s) sdata[tid] += sdata[tid + s];`, where `s` "
-    "begins with half of the block and is halved in each step)."
+    "A smaller step: let the threads that take part be neighbours without bank conflicts. Thread `t` of the first `s` adds `x[t + s]` to `x[t]`, "
+    "where `s` begins with half of the block and is halved in each step."
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
