@@ -26,6 +26,7 @@ STALLS_AS_SAMPLED = {
 }  # fmt: skip
 READY = ("selected", "not_selected")  # sampled as one of these, a warp waits for nothing
 
+SIZE_OF_L2 = "device__attribute_l2_cache_size"
 TIMED_ALONE = "cupti__kernel_duration"  # of a launch that was timed without the profiler
 
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
