@@ -78,7 +78,7 @@ def look_at(profile: Profile) -> Evidence:
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
     evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
-    return add_elements(evidence)  # which accesses share what they touch, so that a bound counts all of it
+    return add_elements(evidence)  # which accesses are of different data, so that a bound counts all of it
 
 
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:

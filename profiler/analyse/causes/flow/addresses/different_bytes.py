@@ -7,6 +7,7 @@ the same for two choices of these counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence, Set
 from itertools import product
 from operator import add, mul
@@ -20,9 +21,12 @@ from profiler.analyse.causes.flow.addresses.operations import Operations, by_tab
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.code.opcodes import WORD_BITS
+from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
-_BLOCKS = 3  # along each axis
+_BLOCKS, _FEWER_BLOCKS = 3, 2  # along each axis
+_MOST_THREADS = 8192  # of these blocks
+_MOST_STEPS = 100  # from an address back to an index
 _MOST_ACCESSES = 8  # of one array: each is compared with each other one
 _AXES = "XYZ"
 # Where constants hold the size of the block and then that of the grid, before Blackwell.
@@ -97,12 +101,12 @@ def _follow(evidence: Evidence, site: Site) -> _Access | None:
     if not site.width or not site.ideal_sectors or evidence.innermost_loop(site):
         return None
     assert evidence.shape is not None
-    grid, threads = evidence.shape.grid, evidence.shape.threads
+    threads = evidence.shape.threads
     found = [_threads_of(evidence, choice).address(site) for choice in _CHOICES]
     addresses = [numbers for numbers in found if numbers and len(set(numbers)) == len(numbers)]
     if len(addresses) < len(_CHOICES):
         return None
-    blocks = [min(size, _BLOCKS) for size in grid]
+    blocks = _first_blocks(evidence.shape)
     next_along = [threads * count for count in (1, blocks[0], blocks[0] * blocks[1])]
     steps = [
         [numbers[place] - numbers[0] for place, count in zip(next_along, blocks, strict=True) if count > 1]
@@ -110,6 +114,13 @@ def _follow(evidence: Evidence, site: Site) -> _Access | None:
     ]
     behind = [{number - numbers[0] for number in numbers} for numbers in addresses]
     return _Access(site, [numbers[0] for numbers in addresses], behind, steps)
+
+
+def _first_blocks(shape: LaunchShape) -> list[int]:
+    """Returns how many blocks along each axis are looked at."""
+    blocks = [min(size, _BLOCKS) for size in shape.grid]
+    is_few = math.prod(blocks) * shape.threads <= _MOST_THREADS
+    return blocks if is_few else [min(size, _FEWER_BLOCKS) for size in shape.grid]
 
 
 @kept
@@ -127,13 +138,14 @@ class _Threads(Operations[_Numbers]):
         sizes = () if capability and float(capability) >= _FIRST_WITH_OTHERS else _SIZES
         shape = evidence.shape
         self._sizes = {name: (*shape.block, *shape.grid)[place] for name, place in dict(sizes).items()}
-        block, blocks = shape.block, [min(size, _BLOCKS) for size in shape.grid]
+        block, blocks = shape.block, _first_blocks(shape)
         self._threads = [
             (index, of_block)
             for of_block in (one[::-1] for one in product(*map(range, reversed(blocks))))
             for index in (one[::-1] for one in product(*map(range, reversed(block))))
         ]
         self._known: dict[tuple[Site, str], _Numbers] = {}
+        self._steps = 0
 
     def held(self, site: Site, register: str) -> _Numbers:
         writers = writers_before(self._evidence, site, register)
@@ -142,9 +154,13 @@ class _Threads(Operations[_Numbers]):
         (writer,) = writers
         if self._evidence.innermost_loop(writer):
             return None
-        if (writer, register) not in self._known:
-            self._known[writer, register] = self.result(writer, register)
-        return self._known[writer, register]
+        written = (writer, register)
+        if written not in self._known and self._steps < _MOST_STEPS:
+            self._known[written] = None  # until it is computed: nothing follows from itself
+            self._steps += 1
+            self._known[written] = self.result(writer, register)
+            self._steps -= 1
+        return self._known.get(written)
 
     def constant(self, number: int) -> _Numbers:
         return (number,) * len(self._threads)

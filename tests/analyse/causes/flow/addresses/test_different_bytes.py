@@ -72,6 +72,12 @@ def test_arrays_differ_that_the_kernel_only_loads_and_only_once(array, more, dif
     assert count_different_sectors(two_accesses(OWN, SAME, array, more), "global load") == 400.0 * differing
 
 
+def test_nothing_is_known_of_an_address_that_took_many_steps():
+    """Nor is it followed so far that Python stops."""
+    steps = ("MOV R4, R2", *["IADD3 R4, R4, 0x1, RZ"] * 2000)
+    assert count_different_sectors(two_accesses(OWN, steps, OTHER), "global load") == 400.0
+
+
 def test_an_address_that_was_loaded_may_be_anything():
     gathered = two_accesses(OWN, ("LDG.E R4, [R6.64]",), OTHER)
     assert count_different_sectors(gathered, "global load") == 400.0
