@@ -13,7 +13,7 @@ from profiler.analyse.code.code import is_undecoded
 from profiler.analyse.recording.launch_shapes import mixed_shapes_text
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
-from profiler.catalog.metrics import CATALOGUE, DURATION, SIZE_OF_L2
+from profiler.catalog.metrics import CATALOGUE, DURATION
 from profiler.text import duration, first_of, size, whole_percent
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
@@ -35,6 +35,7 @@ _MOSTLY_TIMED = 10
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
 _CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
 PYTORCH = "at::native::"
+_L2_SIZE = "device__attribute_l2_cache_size"
 
 
 def find_doubts(profile: Profile) -> list[str]:
@@ -171,7 +172,7 @@ def _held_in_l2(profile: Profile) -> str | None:
 
     Without the profiler, nobody counts what it reads from device memory. With L2 emptied, it is all that it needs.
     """
-    read, cache = profile.mean("dram_bytes_read"), profile.find(SIZE_OF_L2)
+    read, cache = profile.mean("dram_bytes_read"), profile.find(_L2_SIZE)
     if not read or cache is None:
         return ""
     part = cache.mean / read
