@@ -37,7 +37,7 @@ class FullerRun(Struct, frozen=True):
 class Headline(Struct, frozen=True, omit_defaults=True):
     """The answer in three sentences: what was measured, why it is so, and what to do next.
 
-    The other fields say what these sentences hold, so that nothing below them says it again, and what they give figures of is found there.
+    The other fields say what these sentences already contain, so that the rest of an answer does not repeat it.
     """
 
     what: str
@@ -128,12 +128,15 @@ Seen = Literal["resources", "instructions", "accesses", "waits"]
 
 @decodable
 class Diagnosis(Struct, frozen=True):
-    """`unseen` says what the recording lacks for a fuller diagnosis, and how to record it; `sees` says what it holds.
+    """The named causes of a kernel's time, and what else was found out about it.
 
-    `busy` is how much each resource is used, as a share of what is within reach. `others` are the causes that are not named, mostly
-    because they cost too little, with what removing each would save in percent: a comparison asks whether a cause was there at all.
-    Those `left_out` are worth a change, but come after the causes that are named. `taken` is the part of the time in percent that what each
-    cause adds takes, even where other work hides it, so that removing it would save less.
+    `sees` says what the recording contains, and `unseen` what it lacks for a fuller diagnosis.
+    `busy` is how much each resource is used, as a share of what is within reach.
+    `others` and `left_out` are causes that are not named, with what removing each would save, in percent. Those in `left_out` are worth a
+    change, but come after the named ones. Most of the `others` cost too little; a comparison needs them to know whether a cause was there at
+    all.
+    `taken` gives for each cause the time that its work or its waiting takes, in percent. Where other work hides a part of it, removing the
+    cause saves less.
     """
 
     causes: list[Cause]

@@ -30,7 +30,7 @@ from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order
 from profiler.analyse.causes.places import find_places, find_signature
-from profiler.analyse.causes.together import find_hidden, saved_together
+from profiler.analyse.causes.together import advise_after, find_hidden, saved_together
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME, TOO_SHORT
@@ -78,7 +78,7 @@ def look_at(profile: Profile) -> Evidence:
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
     evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
-    return add_elements(evidence)  # which accesses share what they touch, so that a bound counts all of it
+    return add_elements(evidence)  # which accesses are of different data, so that a bound counts all of it
 
 
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:
@@ -207,7 +207,7 @@ def _add_up(
     best: Mapping[str, Candidate],
     expected: Mapping[Candidate, float],
 ) -> Iterator[Cause]:
-    """Yields the causes with what each saves together with those before it, if there are any that save time.
+    """Yields the causes with what each saves together with those before it, if there are any that save time, and with what it is instead of.
 
     A change that takes registers may cost more warps than it is worth beside the others: it is then not made, so that nothing is lost.
     """
@@ -217,10 +217,11 @@ def _add_up(
         if one.is_ceiling:
             yield one
             continue
+        try_ = advise_after(one, [other.name for other in added])
         added[best[one.cause]] = expected[best[one.cause]]
         most = max(most, saved_together(evidence.model, added))
         together = round(100 * most, 1) if len(added) > 1 else None
-        yield replace(one, saves_pct=replace(one.saves_pct, together=together))
+        yield replace(one, try_=try_, saves_pct=replace(one.saves_pct, together=together))
 
 
 def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float]:

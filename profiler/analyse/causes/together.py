@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
 
-from profiler.analyse.causes.cause import NOT_AT_A_CEILING
+from profiler.analyse.causes.cause import NOT_AT_A_CEILING, Cause
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import combine
 from profiler.analyse.causes.evidence.time_model import TimeModel
@@ -21,6 +21,18 @@ _ONE_CHANGE = (
     {"redundant-instructions", "redundant-global-loads", "too-little-work-a-thread"},
     {"uncoalesced-loads", "uncoalesced-stores", "narrow-accesses"},
 )
+# Causes whose changes undo each other, by what the one that comes later says of the other: a thread holds the results of a larger tile in more
+# registers.
+_INSTEAD = {
+    (
+        "registers-limit-occupancy",
+        "too-little-reuse",
+    ): "Instead of the larger tile of too-little-reuse, which needs more registers",
+    (
+        "too-little-reuse",
+        "registers-limit-occupancy",
+    ): "Instead of fewer registers (registers-limit-occupancy), of which a larger tile needs more",
+}
 
 
 def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
@@ -35,8 +47,16 @@ def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> flo
     return max(1.0 - left, *expected.values())
 
 
+def advise_after(cause: Cause, before: Collection[str]) -> str:
+    """Returns what to try against a cause, and which of the causes `before` it that is instead of."""
+    instead = next(
+        (said for (one, other), said in _INSTEAD.items() if one == cause.cause and other in before), ""
+    )
+    return f"{instead}: {cause.try_[0].lower()}{cause.try_[1:]}" if instead else cause.try_
+
+
 def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
-    """Yields each choice among the candidates that leaves no two of which one change does the work of both."""
+    """Yields each choice among the candidates that leaves no two of which one change does the work of both, or undoes that of the other."""
     overlap = next((both for both in combinations(candidates, 2) if _overlap(*both)), None)
     if overlap is None:
         yield candidates
@@ -46,7 +66,13 @@ def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candi
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:
-    return one.includes == other.name or other.includes == one.name or _do_the_same(one, other)
+    undo_each_other = (one.name, other.name) in _INSTEAD
+    return (
+        undo_each_other
+        or one.includes == other.name
+        or other.includes == one.name
+        or _do_the_same(one, other)
+    )
 
 
 def find_hidden(

@@ -36,6 +36,7 @@ CUTE_SAYS = {
         f"at once (up to {size} bytes, a vector type)": f"at once (up to {size} bytes: divide the layout, and `load()` and `store()` whole parts of it)"
         for size in (2, 4, 8, 16)
     },
+    "Let `threadIdx.x` count": "Let `cute.arch.thread_idx()[0]` count",
     " (`cuda::memory_order_relaxed`)": "",
     " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`cute.arch.warp_reduction_sum`)",

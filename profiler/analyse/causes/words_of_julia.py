@@ -38,7 +38,7 @@ JULIA_SAYS = {
     " and `mma_sync`": "",
     # CUDA.jl cannot declare it.
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",
-    "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
+    "Let `threadIdx.x` count along the dimension of the array whose elements are neighbours in memory": "Let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
     "(such as a warp for each row, instead of a thread)": "(such as a warp for each column, instead of a thread)",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",

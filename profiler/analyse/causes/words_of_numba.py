@@ -36,7 +36,7 @@ NUMBA_SAYS = {
         f"at once (up to {size} bytes, a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)"
         for size in (2, 4, 8, 16)
     },
-    "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
+    "Let `threadIdx.x` count along the dimension of the array whose elements are neighbours in memory": "Let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     " (such as a warp for each row, instead of a thread)": ", or let a warp instead of a thread take each row",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "`gridDim.x * blockDim.x`": "`cuda.gridsize(1)`",

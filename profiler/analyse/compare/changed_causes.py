@@ -32,12 +32,14 @@ _REMAINING = 1 / 3
 
 @dataclass(frozen=True)
 class ChangedCauses:
-    """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
+    """How the causes of two sides differ.
 
-    `undecided` are causes of one side that the other's recording could not show. The causes in `unmoved` limit one side alone,
-    although what they follow from is the same on both, such as the launch or the width of accesses, or although they take as much time
-    on the other, hidden behind what went or came: they do not say why it got faster or slower. Nothing `is_known` where a side records
-    nothing from which a cause could be found.
+    `gone` are the causes of the first side only, and `new` those of the second only. Both sides have those in `less`, `more` and `kept`:
+    their cost shrank, grew, or stayed.
+    `undecided` are causes of one side that the recording of the other could not show.
+    `unmoved` are causes of one side that do not explain the difference in time. Either what causes them is the same on both sides, such as
+    the launch or the width of accesses. Or they take as much time on the other side, where other work hides it.
+    `is_known` is False if one side recorded nothing from which a cause could be found.
     """
 
     gone: list[Cause] = field(default_factory=list)

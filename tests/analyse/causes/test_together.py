@@ -129,6 +129,31 @@ def test_a_change_that_costs_warps_takes_nothing_from_what_those_above_it_save(m
     assert together["narrow-accesses"] == together["dependent-chain"]
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "instead"),
+    [
+        ("too-little-reuse", "registers-limit-occupancy", "Instead of the larger tile of too-little-reuse, which needs more registers: change."),
+        ("registers-limit-occupancy", "too-little-reuse", "Instead of fewer registers"),
+        ("bank-conflicts", "registers-limit-occupancy", ""),
+    ],
+)  # fmt: skip
+def test_of_two_changes_that_undo_each_other_one_counts_and_the_second_says_so(
+    monkeypatch, above, below, instead
+):
+    """A larger tile needs registers, so that an SM holds fewer warps, and not more."""
+    first = Candidate(above, "Why.", "Change.", Effect(waits={"long_scoreboard": 0.6}))
+    second = Candidate(below, "Why.", "Change.", Effect(waits={"wait": 0.9}))
+    evidence = evidence_of("EXIT", busy={"issue": 0.2}, waits={"long_scoreboard": 0.6, "wait": 0.4})
+    each = saved_by(evidence.model, first, second)
+    monkeypatch.setattr(find, "DETECTORS", (lambda _: each,))
+    named, _ = find._find_causes(evidence)  # private: it takes evidence that is made by hand
+    earlier, later = named
+    assert (earlier.cause, earlier.try_) == (above, "Change.")
+    assert later.try_.startswith(instead or "Change.")
+    most = max(one.saves_pct.expected for one in named)
+    assert (later.saves_pct.together == most) == bool(instead)
+
+
 def test_a_kernel_whose_two_causes_hide_each_other_says_so():
     """By itself, neither saves a tenth of the time; the version without both takes 38 % of it."""
     run = track_record.open_kernels({"samples_both"})["samples_both"]

@@ -32,7 +32,8 @@ ENOUGH_THREADS = 256
 class Candidate:
     """`weights` say how much each site contributes. `saves` and `at_most` replace the model's figures where the effect is on no resource.
 
-    `regrouped` says of resources which part of their work the change may spare on the way: the bound does not count it, and nothing else does.
+    `regrouped` gives, for some resources, the part of their work that the change may remove as a side effect. The estimate does not count
+    on it. The bound allows for it.
 
     A candidate for a ceiling names the `resource` that is at it, and comes first, unless a last round of blocks costs a tenth of the time.
     """

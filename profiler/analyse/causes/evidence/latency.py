@@ -88,12 +88,14 @@ def _combined(parts: Collection[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Places:
-    """The places for warps. All parts are parts of the time from the start of a warp to the start of the next in its place.
+    """What is known of the places that an SM has for warps, and of the warps in them.
 
-    `unloaded` says by reason which part of the waiting is latency, and not queueing. A place is `empty` for a part of that time,
-    of which `refilling` passes even if few blocks are launched; `launching` is the load of the unit that launches them. An SM has
-    `warps` places. `of_some` says by reason which part of the waiting only some warps of a block have, while the others wait for
-    them at a barrier.
+    A place goes through a cycle: a warp starts in it, ends, and the next one starts. Parts of the time are parts of this cycle.
+    `unloaded` gives for each stall reason the part of the waiting that is latency; the rest is queueing.
+    `empty` is the part of the cycle in which the place has no warp. `refilling` is the part of it that starting the next block takes, even if
+    few blocks are launched. `launching` is how busy the unit is that launches blocks. `warps` is the number of places of an SM.
+    `of_some` gives for each stall reason the part of the waiting that only some warps of a block have, while the others wait for them at a
+    barrier.
     """
 
     unloaded: Mapping[str, float] = field(default_factory=dict)

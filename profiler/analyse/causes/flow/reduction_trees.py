@@ -60,10 +60,12 @@ def find_in_trees(evidence: Evidence) -> frozenset[Site]:
 
 @kept
 def find_sums_for_all(evidence: Evidence) -> list[Tree]:
-    """Returns the loops in each turn of which warps add up by shuffles, and leave their sums in shared memory, of which all threads load what these make.
+    """Returns the loops in which a block adds up one value of each thread in each iteration, and gives the sum to all threads.
 
-    No turn starts from the sum of the one before: so a block can take several turns at once, whose sums it exchanges between the same barriers.
-    Eight are assumed. Where the compiler has unrolled the loop, each exchange in it stands for a turn, but for several sums of one turn.
+    Each warp adds up its values by shuffles, and stores its sum in shared memory. Behind a barrier, all threads load the sums of the warps.
+    No iteration starts from the sum of the one before. So a block can take several iterations at once, eight for example, and exchange all of
+    their sums between the same barriers. Where the compiler has unrolled the loop, each exchange in it stands for an iteration, unless
+    one iteration makes several sums.
     """
     meeting, trees = _own_barriers(evidence), {tree.loop for tree in find_trees(evidence)}
     found = []

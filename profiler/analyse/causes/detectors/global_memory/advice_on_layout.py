@@ -10,6 +10,7 @@ from profiler.analyse.causes.detectors.copied_loads import AT_ONCE
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses.alike_elements import count_elements_alike
 from profiler.analyse.causes.flow.addresses.apart import find_side_by_side, lies_apart, unused_of
 from profiler.analyse.causes.flow.addresses.indexed import find_structure
 from profiler.analyse.causes.flow.addresses.strides import find_in_runs
@@ -33,16 +34,20 @@ from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _WIDEST = WIDEST_BITS // 8
-_INTERLEAVE, _INTERLEAVE_PIECES = (
-    f"keep {what} k of all threads side by side" for what in ("element", "piece")
-)
+_THREADS = "T is the number of threads"
+_INTERLEAVE = f"lay out the array so that element k of thread t is `x[k * T + t]` ({_THREADS})"
+_OR_A_TILE = "Or pass a tile through shared memory."
 _TAKE_TURNS = (
-    "Let neighbouring threads {} in each turn: of n threads, thread t takes the elements t, t + n, t + 2n and so on, instead of a run of its own. No "
-    "turn needs what another one has computed."
+    f"Let thread t take elements t, t + T, t + 2T … ({_THREADS}, as in a grid-stride loop) instead of {{}}. Then neighbouring threads {{}}, and "
+    "no thread needs what another one has computed."
 )
 _SHARE_ROW = (
-    "Let a warp take each row instead of a thread: its lanes {}, add up their own, and then add up their sums by shuffles (`__shfl_xor_sync`). Where rows "
-    f"are much shorter than a warp, {_INTERLEAVE} instead, or pass a tile through shared memory."
+    "Let a warp take each row instead of a thread: lane l adds up elements l, l + 32, l + 64 … of it, and shuffles (`__shfl_xor_sync`) add up the sums "
+    f"of the lanes. Where rows are much shorter than a warp, {_INTERLEAVE}, or pass a tile through shared memory."
+)
+# Along which dimension lanes become neighbours.
+_ALONG_NEIGHBOURS = (
+    "Let `threadIdx.x` count along the dimension of the array whose elements are neighbours in memory"
 )
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
@@ -73,15 +78,7 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
     if _fill_what_lies_between(evidence, sites) or 2 * unused_of(
         site for site in sites if site in side_by_side
     ) > unused_of(sites):
-        others = f"let neighbouring threads {advice}"
-        if not at_once:
-            return f"{others.capitalize()}: {_INTERLEAVE} (members of a structure in arrays of their own), or pass a tile through shared memory."
-        if _leave_gaps(evidence, sites):
-            return (
-                f"Access the neighbouring elements of a thread {at_once}, and bring those of neighbouring threads together: give each thread a smaller "
-                f"piece, or {_INTERLEAVE_PIECES}."
-            )
-        return f"Access the neighbouring elements of a thread {at_once}, or {others}."
+        return _advise_on_runs(evidence, sites, advice, at_once)
     walks = any(evidence.innermost_loop(site) for site in sites)
     costliest = max(sites, key=lambda site: site.excess_sectors)
     size = find_structure(evidence, costliest)
@@ -90,33 +87,56 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data
     are_members = size or (not walks and 2 * len({base for base, _ in members}) <= len(members))
     if are_members and not _lies_between_rows(evidence, costliest):
         apart = f" (here one begins every {size:,} bytes)" if size else ""
-        together = f"access what lies together in one thread {at_once}, " if at_once else ""
+        together = f"access what lies together in one thread {at_once}, or " if at_once else ""
         return (
-            f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, {together}or pass a tile "
+            f"Keep the members of a structure{apart} in arrays of their own, so that neighbouring threads {advice}. Or {together}pass a tile "
             "through shared memory."
         )
     if _move_what_is_coalesced(evidence, sites):
         others = "stores" if sites[0].kind == "global load" else "loads"
         return (
-            f"Let neighbouring threads {advice}: pass a tile through shared memory, or change the layout. Exchanging the indices would only set "
+            f"To let neighbouring threads {advice}, pass a tile through shared memory, or change the layout. Exchanging the indices would only set "
             f"the {others} apart instead."
         )
     in_runs = 2 * unused_of(site for site in sites if site in find_in_runs(evidence)) > unused_of(sites)
     loop = evidence.innermost_loop(costliest)
     if in_runs and loop and evidence.goes_back(loop):
         if stores_its_own(evidence, loop):
-            return _TAKE_TURNS.format(advice)
+            return _TAKE_TURNS.format("a run of its own", advice)
         if only_adds_up(evidence, loop):
-            return _SHARE_ROW.format(advice)
+            return _SHARE_ROW
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
     follows = walks and (follows_itself(evidence) or _may_follow_in_memory(evidence, sites))
     wider = ""
     if evidence.shape and evidence.shape.block[0] < min(LANES, evidence.shape.threads):
-        wider = f" in blocks that are {LANES} threads wide in x"
-    roles = "" if follows else f"exchange the roles of the indices{of_rows}{wider}, "
+        wider = f", in blocks that are {LANES} threads wide in x"
     layout = _INTERLEAVE if in_runs else "change the layout"
-    return f"Let neighbouring threads {advice}: {roles}{layout}, or pass a tile through shared memory."
+    together = f"so that neighbouring threads {advice}"
+    if follows:
+        return f"{_begun(layout)}, {together}. {_OR_A_TILE}"
+    return (
+        f"{_ALONG_NEIGHBOURS}{of_rows}{wider}, {together}. Or {layout}, or pass a tile through shared memory."
+    )
+
+
+def _advise_on_runs(evidence: Evidence, sites: Sequence[Site], advice: str, at_once: str) -> str:
+    """Returns how to bring lanes together where each takes all elements up to those of the next one."""
+    together = f"neighbouring threads {advice}"
+    if at_once and not _leave_gaps(evidence, sites):
+        return f"Access the neighbouring elements of a thread {at_once}, or let {together}."
+    if count := count_elements_alike(evidence):
+        return _TAKE_TURNS.format(f"{count} in a row", advice)
+    if at_once:
+        return (
+            f"Access the neighbouring elements of a thread {at_once}. That takes several pieces a thread: give it only one of them, or lay out "
+            f"the array so that piece k of thread t is number `k * T + t` ({_THREADS})."
+        )
+    return f"{_begun(_INTERLEAVE)}, and members of a structure in arrays of their own, so that {together}. {_OR_A_TILE}"
+
+
+def _begun(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
 
 
 def _may_follow_in_memory(evidence: Evidence, sites: Iterable[Site]) -> bool:

@@ -198,10 +198,10 @@ def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
 
 
 def _has_row(evidence: Evidence) -> bool:
-    """Returns whether the elements of a block belong together, so that another number of them would be another computation.
+    """Returns whether a block computes one row, so that it cannot take more elements than the row has.
 
-    What is stored of each depends on a sum or a maximum of them, as where a row is normalised; or whether a thread stores depends on
-    its index in the block alone, because the row is shorter than the block.
+    One sign is that the stored results depend on a sum or a maximum over the block, as in a normalisation. Another is that some
+    threads store nothing because of their index in the block alone: the row is shorter than the block.
     """
     stores = [site for site in evidence.of("global store") if site.acting_lanes > ONE_LANE]
     makers = reach(

@@ -171,11 +171,12 @@ def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
 
 
 def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate | None) -> Candidate:
-    """Returns the cause that loads of a place that stays are, and the stores with them that put a sum back there in each turn of a loop.
+    """Names the loads of a loop that read the same address in each iteration.
 
-    Such a sum is loaded in vain and stored in vain. It counts as a store where less than half is saved by the loads alone, or if a tile for other
-    loads, which is another change, saves more.
-    Where other loads are repeated besides, the larger saving says which of the two is named.
+    Some loops also store to that address in each iteration, as a sum does that is kept in memory. A register would spare both the loads
+    and the stores of such a sum. Other loads only read a value that never changes. Of these two kinds, the one that saves more is named.
+    A sum is named as a redundant store if its loads are less than half of what is saved, or if a tile for other loads would save more:
+    redundant loads then name the tile.
     """
     stored = _stored_back(evidence, fixed)
     places = {(address_of(site), evidence.innermost_loop(site)) for site in stored}

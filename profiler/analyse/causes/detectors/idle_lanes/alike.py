@@ -135,12 +135,15 @@ def _find_same_for_all(evidence: Evidence, loop: Loop) -> Collection[Site]:
 
 
 def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -> bool:
-    """Returns whether a loop stores or adds to a sum, and neither the values of what is `acting` in it nor its way depend on the thread or on the turn before.
+    """Returns whether all threads of a block execute a loop alike, so that they could share out its iterations.
 
-    Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum. Where each thread makes
-    something of its own of the sum, the block adds it up once: not in each turn of another loop, and where all blocks make the same sum, it
-    is better made before the kernel. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
+    The loop stores something, or adds to a sum. No value that an `acting` instruction computes, and no branch, may differ between
+    threads. Only which thread stores may.
+    An iteration must not need the one before it, except to add to a sum. A search and a walk along a list do need it: they find there
+    where to go on.
+    Each thread may go on with the sum in its own way. Then a block should make the sum only once, so the loop must not be inside another
+    one. If all blocks make the same sum, a kernel before this one should make it instead.
+    Each iteration must load or store at another address: else it has no data of its own to share out.
     """
     inside = evidence.inside(loop)
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))

@@ -15,11 +15,14 @@ from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
     find_address_work,
+    find_pointers,
     find_processing,
     makers_of_value,
+    makers_since_access,
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 
@@ -54,10 +57,12 @@ _IN_ONE_WARP = "The block is one warp, whose lanes need neither shared memory no
 _BETWEEN_WARPS = (
     "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and use shared memory between warps only."
 )
-_HALF_AS_MANY = "If every second thread is idle from the first step on, launch half as many, and let each combine two elements before it."
+_HALF_AS_MANY = "Every second thread is idle from the first step on: launch half as many, and let each combine two elements before it."
+_WITHOUT_REMAINDERS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), which need no remainder, and use shared memory between warps only."
+# If only the index is computed anew, as in `sdata[2 * s * tid]`, the lanes of a warp meet in the same banks.
 _NEIGHBOURS = (
-    "Let the threads that take part in a step be neighbours (`if (thread < width)`, with half the width in the next step), which needs no "
-    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and use shared memory between warps only."
+    "A smaller step: let the threads that take part be neighbours without bank conflicts. Thread `t` of the first `s` adds `x[t + s]` to `x[t]`, "
+    "where `s` begins with half of the block and is halved in each step."
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
@@ -121,15 +126,45 @@ def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
     if shape and shape.warps_of_block == 1:
         advice = [_IN_ONE_WARP]
     elif _are_chosen_by_remainders(evidence, exchanging):
-        advice = [_NEIGHBOURS]
+        advice = [_WITHOUT_REMAINDERS, _NEIGHBOURS]
     else:
         # Half of a smaller block would not fill its warp.
-        advice = [_BETWEEN_WARPS, *([_HALF_AS_MANY] if shape is None or shape.threads >= 2 * LANES else [])]
+        is_large = shape is None or shape.threads >= 2 * LANES
+        advice = [_BETWEEN_WARPS, *([_HALF_AS_MANY] if is_large and _bring_one_each(evidence) else [])]
     loops = (evidence.inside(loop) for loops in evidence.loops.values() for loop in loops)
     in_turns = any(
         exchanging <= {*inside} and any(site.kind == "global load" for site in inside) for inside in loops
     )
     return " ".join([*advice, *([ADD_UP_ONCE] if in_turns else [])])
+
+
+def _bring_one_each(evidence: Evidence) -> bool:
+    """Returns whether each thread brings one element to steps that join two values each: then half of the threads add nothing up, not even at first.
+
+    Such steps store less often than the threads leave their elements. A sum of all elements before each one, for which nearly all threads
+    take part in each step, stores more often. A thread has combined several elements before if it went through a loop for them, loaded
+    several of one array, or loaded several at once.
+    """
+    made = {
+        store: makers_since_access(evidence, makers_of_value(evidence, store))
+        for store in evidence.of("shared store")
+    }
+    leaves = [
+        store
+        for store, makers in made.items()
+        if makers and not any(one.kind == "shared load" for one in makers)
+    ]
+    if len(leaves) != 1:
+        return False
+    leaf, makers = leaves[0], made[leaves[0]]
+    loads = [one for one in makers if one.kind == "global load"]
+    arrays = [find_pointers(evidence, load) for load in loads]
+    return (
+        sum(store.lane_executions for store in made if store is not leaf) < leaf.lane_executions
+        and (len(loads) <= 1 or (all(arrays) and len({*arrays}) == len(arrays)))
+        and all(load.width <= leaf.width for load in loads)
+        and not any(is_carried(evidence, one) for one in makers)
+    )
 
 
 def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:

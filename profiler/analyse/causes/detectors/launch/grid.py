@@ -62,12 +62,13 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
-    """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting.
+    """Names a grid of fewer blocks than the GPU holds at once: some SMs have no block, or too few warps to hide waiting.
 
-    Where most of the blocks that are launched end at once, it is not their number that is wrong, but how the work is shared out: unless
-    they are so few that more of them, up to one for each SM, would make it faster by a larger factor than sharing out among these.
-    Where each turn of a loop starts from the one before, more blocks have work only if a thread makes several chains of such turns.
-    What it waits for in each turn stays then, except for its arithmetic on the others.
+    Many of the launched blocks may have no work. Then there are two remedies: to launch more blocks, up to one for each SM, or to share the
+    work out among those that are launched. The advice is the one that makes the kernel faster by the larger factor.
+    Where each iteration of a loop needs the one before, more blocks help only if a thread computes several independent chains of
+    iterations: each block can take some of the chains. Each chain still waits for its own loads, so only the arithmetic on the other
+    chains is saved.
     """
     blocks, sms, waves = count_working_blocks(evidence), evidence.find("sms"), count_waves(evidence)
     if not blocks or not sms or not waves or waves >= 1.0:

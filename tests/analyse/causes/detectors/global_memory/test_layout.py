@@ -209,7 +209,7 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
     ("stride", "advised"),
     [
         ("0x30", "Access the neighbouring elements of a thread at once"),  # 48 bytes in 12 words
-        ("0x34", "keep the members of a structure"),  # and another word that no lane stores
+        ("0x34", "Keep the members of a structure"),  # and another word that no lane stores
     ],
 )
 def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stride, advised):
@@ -293,7 +293,7 @@ def test_the_sectors_of_a_request_say_how_large_a_part_is_where_the_code_does_no
     loads = [f"LDG.E R{4 + word}, [R2.64+{4 * word:#x}]" for word in range(4)]
     facts = dict.fromkeys(range(4), found)
     (candidate,) = layout.detect_uncoalesced(evidence_of(*loads, "EXIT", facts=facts))
-    assert ("and bring those of neighbouring threads together" in candidate.advice) == brings
+    assert ("That takes several pieces a thread: give it only one of them" in candidate.advice) == brings
     assert ("or let neighbouring threads read" in candidate.advice) != brings
 
 
@@ -304,12 +304,12 @@ FURTHER = ("IADD3 R2, R2, 0x4, RZ", "IADD3 R12, R12, 0x4, RZ")
     ("further", "stored", "of", "advised"),
     [
         # A turn stores into its own row of another array: any thread can take any turn.
-        (FURTHER, "[R12.64]", "R8", "of n threads, thread t takes the elements t, t + n, t + 2n and so on"),
+        (FURTHER, "[R12.64]", "R8", "Let thread t take elements t, t + T, t + 2T … (T is the number of threads, as in a grid-stride loop) instead of a run of its own."),
         # Or where it has loaded.
-        (FURTHER, "[R2.64]", "R6", "(such as a warp for each row, instead of a thread), keep element k of all threads side by side, or"),
+        (FURTHER, "[R2.64]", "R6", "neighbouring elements. Or lay out the array so that element k of thread t is `x[k * T + t]`"),
         # The next turn may load what this one has stored.
-        (FURTHER, "[R12.64]", "R6", "neighbouring elements: keep element k of all threads side by side, or"),
-        (("IADD3 R2, R2, R9, RZ", "IADD3 R12, R12, R9, RZ"), "[R12.64]", "R8", "instead of a thread), change the layout, or"),  # by a row
+        (FURTHER, "[R12.64]", "R6", "Lay out the array so that element k of thread t is `x[k * T + t]`"),
+        (("IADD3 R2, R2, R9, RZ", "IADD3 R12, R12, R9, RZ"), "[R12.64]", "R8", "neighbouring elements. Or change the layout, or"),  # by a row
     ],
 )  # fmt: skip
 def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further, stored, of, advised):
@@ -330,7 +330,7 @@ def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further,
     ("made", "advised"),
     [
         ("FADD R7, R7, R4", "Let a warp take each row instead of a thread"),
-        ("FFMA R7, R7, R9, R4", "keep element k of all threads side by side"),  # a polynomial
+        ("FFMA R7, R7, R9, R4", "element k of thread t is `x[k * T + t]`"),  # a polynomial
     ],
 )
 def test_a_warp_adds_up_a_row_where_a_thread_does_no_more(made, advised):
@@ -359,7 +359,7 @@ def test_what_threads_of_the_next_row_lie_beside_is_no_structure(rows, row, is_s
     evidence = evidence_of(*before, *place, *stores, "EXIT", facts=facts, block=(32, rows, 1))
     (candidate,) = layout.detect_uncoalesced(evidence)
     assert ("members of a structure" in candidate.advice) == is_structure
-    assert ("exchange the roles of the indices" in candidate.advice) != is_structure
+    assert ("count along the dimension" in candidate.advice) != is_structure
 
 
 @pytest.mark.parametrize(
@@ -379,18 +379,18 @@ def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_access
     advice = found[-1].advice
     assert found[-1].name == "uncoalesced-stores"
     assert advice.endswith("Exchanging the indices would only set the loads apart instead.") == only_moves
-    assert ("exchange the roles of the indices" in advice) != only_moves
+    assert ("count along the dimension" in advice) != only_moves
 
 
 @pytest.mark.parametrize(
     ("scaled", "words", "said"),
     [
         ("0x10", 4, "a thread at once (up to 16 bytes, a vector type), or let"),
-        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), and bring"),  # in three accesses, each with gaps between lanes
-        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), and bring"),
-        ("0x54", 21, "threads write neighbouring elements: keep element k"),  # every fourth part begins at 16 bytes
-        ("0x58", 21, "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
-        ("0x5c", 21, "in arrays of their own, or pass a tile"),
+        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type). That takes several pieces"),  # in three accesses, each with gaps between lanes
+        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type). That takes several pieces"),
+        ("0x54", 21, "Lay out the array so that element k of thread t is `x[k * T + t]`"),  # every fourth part begins at 16 bytes
+        ("0x58", 21, "neighbouring elements. Or access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
+        ("0x5c", 21, "in arrays of their own, so that neighbouring threads write neighbouring elements. Or pass a tile"),
         ("R9", 21, "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that"),
     ],
 )  # fmt: skip
@@ -414,16 +414,16 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 @pytest.mark.parametrize(
     ("lines", "facts", "advised"),
     [
-        ((LOAD,), {0: APART}, "exchange the roles of the indices, change the layout"),
-        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "exchange the roles of the indices (such as a warp for each row, instead of a thread)"),
-        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "keep the members of a structure in arrays of their own"),
+        ((LOAD,), {0: APART}, "neighbours in memory, so that neighbouring threads read neighbouring elements. Or change the layout"),
+        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "neighbours in memory (such as a warp for each row, instead of a thread)"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "Keep the members of a structure in arrays of their own"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]", "@P0 BRA 0x0"), {0: APART, 1: APART}, "such as a warp for each row"),
-        ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "neighbours in memory, so that neighbouring threads read neighbouring elements. Or change the layout"),
         # One element, on both sides of a branch.
-        ((LOAD, LOAD), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, LOAD), {0: APART, 1: APART}, "neighbours in memory, so that neighbouring threads read neighbouring elements. Or change the layout"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
         (GATHER, {0: TOGETHER, 2: APART}, "sort or group the work by that index"),
-        (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+        (GATHER, {0: APART, 2: APART}, "count along the dimension"),
         ((STRUCTURE, LOAD, "@P0 BRA 0x0"), {1: APART}, "the members of a structure (here one begins every 28 bytes) in arrays"),
         (("LEA R2, P0, R5, R8, 0x6", LOAD, "@P0 BRA 0x0"), {1: APART}, "(here one begins every 64 bytes)"),
         (("IMAD.WIDE R2, R5, 0x4, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # elements
@@ -432,12 +432,12 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
         # 27 elements a node, and the first of each; the length of a row is a parameter; an element of a row of 27.
         (("MOV R9, 0x1b", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "(here one begins every 108 bytes)"),
-        (("LDC R9, c[0x0][0x218]", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
-        (("MOV R9, 0x1b", "IMAD R5, R5, R9, R7", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "exchange the roles"),
+        (("LDC R9, c[0x0][0x218]", "IMAD R5, R5, R9, 0x1", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "count along the dimension"),
+        (("MOV R9, 0x1b", "IMAD R5, R5, R9, R7", "IMAD.WIDE R2, R5, 0x4, R8", LOAD), {3: APART}, "count along the dimension"),
         # Two rows of a thread, each as long as a parameter says: every 8 bytes begins nothing.
-        (("LEA R5, P0, R5, R7, 0x3", "IMAD.WIDE R2, R5, R9, R8", LOAD), {2: APART}, "exchange the roles"),
+        (("LEA R5, P0, R5, R7, 0x3", "IMAD.WIDE R2, R5, R9, R8", LOAD), {2: APART}, "count along the dimension"),
         # No other lane could take a turn that starts from what the one before made.
-        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
+        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "Change the layout, so that neighbouring threads read neighbouring elements. Or"),
     ],
 )  # fmt: skip
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
@@ -467,7 +467,7 @@ def test_updates_of_a_row_by_each_lane_are_a_matter_of_the_layout(update, step, 
     assert [one.name for one in found] == [named]
     if named == "uncoalesced-stores":
         assert found[0].sentence.startswith("A warp updates 32 sectors")
-        assert "Let neighbouring threads update neighbouring elements" in found[0].advice
+        assert "eighbouring threads update neighbouring elements" in found[0].advice
 
 
 def test_copies_of_an_update_go_on_alike():
@@ -482,6 +482,4 @@ def test_copies_of_an_update_go_on_alike():
 @pytest.mark.parametrize(("block", "is_wider"), [((8, 8, 1), True), ((32, 8, 1), False), ((16, 1, 1), False)])
 def test_roles_are_exchanged_in_blocks_as_wide_as_a_warp(block, is_wider):
     (candidate,) = layout.detect_uncoalesced(evidence_of(LOAD, "EXIT", facts={0: APART}, block=block))
-    assert (
-        "exchange the roles of the indices in blocks that are 32 threads wide" in candidate.advice
-    ) == is_wider
+    assert ("neighbours in memory, in blocks that are 32 threads wide" in candidate.advice) == is_wider

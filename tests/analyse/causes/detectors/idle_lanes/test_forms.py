@@ -54,7 +54,7 @@ def test_each_form_has_a_remedy_of_its_own(lines, says, advises):
 @pytest.mark.parametrize(
     ("divisor", "test", "advises"),
     [
-        ("I2F.U32.RP R9, R8", "ISETP.NE.AND P0, PT, R9, RZ, PT", "be neighbours"),  # `thread % (2 * width) == 0`: ever farther apart
+        ("I2F.U32.RP R9, R8", "ISETP.NE.AND P0, PT, R9, RZ, PT", "be neighbours without bank conflicts"),  # `thread % (2 * width) == 0`: ever farther apart
         ("I2F.U32.RP R9, R8", "ISETP.GE.AND P0, PT, R9, R10, PT", "launch half as many"),  # `thread / width < rows`
         ("I2F.U32.RP R9, R8", "ISETP.NE.AND P0, PT, R11, RZ, PT", "launch half as many"),  # the division is for something else
         ("IMAD.U32 R9, R8, 0x2, RZ", "ISETP.NE.AND P0, PT, R9, RZ, PT", "launch half as many"),
@@ -77,6 +77,32 @@ def test_how_to_exchange_values_depends_on_how_many_warps_a_block_has(block, adv
     found = named(*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE), block=block)
     assert advises in found.advice
     assert ("launch half as many" in found.advice) == in_half_a_block
+
+
+ADDRESS = [
+    ("S2R R0, SR_TID.X", ALL),
+    ("IMAD.WIDE R2, R0, 0x4, c[0x0][0x160]", ALL),
+    ("IMAD.WIDE R8, R0, 0x4, c[0x0][0x168]", ALL),
+]
+LEFT = [("STS [R3], R4", ALL), (BARRIER, ALL)]
+
+
+@pytest.mark.parametrize(
+    ("brought", "step", "is_half_idle"),
+    [
+        ([("LDG.E R4, [R2.64]", ALL)], SOME, True),
+        ([("LDG.E R4, [R2.64]", ALL), ("LDG.E R5, [R8.64]", ALL), ("FMUL R4, R4, R5", ALL)], SOME, True),  # of two arrays
+        ([("LDG.E R4, [R2.64]", ALL), ("LDG.E R5, [R2.64+0x400]", ALL), ("FADD R4, R4, R5", ALL)], SOME, False),
+        ([("LDG.E.64 R4, [R2.64]", ALL), ("FADD R4, R4, R5", ALL)], SOME, False),
+        ([("LDG.E R5, [R2.64]", ALL), ("FADD R4, R4, R5", ALL), ("@P1 BRA 0x30", ALL)], SOME, False),  # in a loop
+        ([("LDG.E R4, [R2.64]", ALL)], active(31.5), False),  # sums of all elements before each one
+    ],
+)  # fmt: skip
+def test_half_of_the_threads_may_go_where_each_brings_one_element(brought, step, is_half_idle):
+    step = [*added_up(step), (BARRIER, ALL), *added_up(SOME)]
+    found = named(*ADDRESS, *brought, *LEFT, *step)
+    assert found.sentence.startswith("Values pass through shared memory in steps")
+    assert ("launch half as many" in found.advice) == is_half_idle
 
 
 @pytest.mark.parametrize(
