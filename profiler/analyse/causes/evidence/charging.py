@@ -151,7 +151,9 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
         sum(site.executed for site in sites if site.kind == kind and (not asked or site.use.written))
         for kind, asked in (("atomic", False), ("atomic", True), ("global store", False))
     )
-    issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
+    issued = profile.find("smsp__inst_issued.sum")
+    # Of the units of memory, and of the links between them: L2 counts both.
+    busiest = max(figures.get("mem_busy_pct", 100.0), figures.get("l2_pct", 0.0))
     if not atomics or not issued or busiest > _MEMORY_IS_BUSY:
         return False
     results = loads + answered

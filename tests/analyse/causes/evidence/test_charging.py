@@ -88,6 +88,14 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(ato
     ]
 
 
+@pytest.mark.parametrize(("l2", "contended"), [(49.0, True), (51.0, False)])
+def test_a_busy_l2_keeps_requests_as_long_as_a_contended_atomic(l2, contended):
+    """What all units of memory have in common is less: it leaves out the links between L2 and the SMs."""
+    evidence = evidence_of("ATOMG.E.ADD R9, [R8.64], R4", "LDG.E R4, [R2.64]", "FADD R5, R5, R4")
+    figures = {"mem_busy_pct": 39.0, "l2_pct": l2, "stall_long_scoreboard": 2_010.0}
+    assert are_atomics_contended(issuing(evidence, 200.0), figures, evidence.sites) == contended
+
+
 @pytest.mark.parametrize("loads", [0, 1, 8])
 def test_loads_that_are_issued_together_wait_once_behind_an_atomic(loads):
     """Warps wait for 5,000 cycles for each atomic and, once, for the loads before it: memory alone takes no 2,000."""
