@@ -9,7 +9,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse import findings
-from profiler.catalog.metrics import DURATION, HEADLINE, READY, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import DURATION, HEADLINE, READY, SMALLEST_RELATIVE_EFFECT, with_working_pipes
 from profiler.present import style
 from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
@@ -229,10 +229,12 @@ def deltas_chart(
 ) -> ChartType | None:
     """Returns each metric before and after, with the interval of the change; one panel for each unit.
 
-    The result is None if the recordings have none of the metrics.
+    The pipes that do the arithmetic are among them. The result is None if the recordings have none of the metrics.
     """
     deltas = {delta.name: delta for delta in comparison.metrics}
-    shown = [deltas[name] for name in dict.fromkeys(metrics) if name in deltas]
+    sides = [{one.name: getattr(one, side) for one in deltas.values()} for side in ("before", "after")]
+    drawn = with_working_pipes(list(dict.fromkeys(metrics)), *sides)
+    shown = [deltas[name] for name in drawn if name in deltas]
     if not shown:
         return None
     units = dict.fromkeys(delta.unit for delta in shown)
