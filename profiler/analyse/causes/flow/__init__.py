@@ -1,14 +1,16 @@
-"""How values flow through a kernel: which instruction makes what another takes, in which lane, block and turn of a loop.
+"""How values flow through a kernel: which instruction makes what another takes, in which lane, block and iteration of a loop.
 
-`dataflow.py` follows registers, and `possible_writers.py` all paths that branches open. The others ask them, and answer one question each:
+`dataflow.py` follows registers, `depending.py` results to all that depends on them, and `possible_writers.py` all paths that
+branches open. The others ask them, and answer one question each. A name that speaks of a turn means one iteration of a loop.
 
-* Over the turns of a loop: what is the same in each (`same_in_turns.py`), and what goes on from one to the next (`loop_carried.py`, by
-  `cycles.py`).
-* Over lanes, threads and blocks: what differs between lanes (`lane_values.py`), what several blocks share (`block_sharing.py`), which
-  blocks and warps have no work of their own or are missing (`working_blocks.py`), and what decides a branch (`branch_conditions.py`).
-* Of memory: which loads bring again what was loaded (`repeated_loads.py`), which stores another one makes useless (`repeated_stores.py`),
-  which loads fill shared memory (`staging.py`), which sums go through it in each turn (`reduction_trees.py`), and what lookups of constants
-  cost (`constant_lookups.py`).
+* Over the iterations of a loop: what is the same in each (`same_in_turns.py`), and what goes on from one to the next
+  (`loop_carried.py`, by `cycles.py`).
+* Over lanes, threads and blocks: what differs between lanes (`lane_values.py`), what several blocks share (`block_sharing.py`),
+  which blocks and warps have no work of their own or are missing (`working_blocks.py`), and what decides a branch
+  (`branch_conditions.py`).
+* Of memory: which loads bring again what was loaded (`repeated_loads.py`), which stores another one makes useless
+  (`repeated_stores.py`), which loads fill shared memory (`staging.py`), which sums go through it in each iteration
+  (`reduction_trees.py`), and what lookups of constants cost (`constant_lookups.py`).
 
 `addresses/` computes addresses, and `arithmetic/` says what results are used for.
 """

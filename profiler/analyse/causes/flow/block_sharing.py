@@ -1,8 +1,7 @@
 """Finds what several blocks repeat: loads of the same data, and code on the same data.
 
-Addresses of the same data do not depend on every dimension of the grid.
-In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
-other dimension load the same.
+Addresses of the same data do not depend on every dimension of the grid. In a product, the rows of A depend on one index of the
+block and the columns of B on the other, so that all blocks along the other dimension load the same.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ def count_blocks_alike(evidence: Evidence, site: Site) -> int:
 def _find_dimensions(evidence: Evidence, site: Site) -> set[str] | None:
     """Returns the dimensions of the block's index on which an address depends.
 
-    It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
-    texture stand in no brackets.
+    It is None if a part of the address comes from memory, or if the writer of one is unknown. It is also None if no register is
+    known to hold the address: coordinates of a texture stand in no brackets.
     """
     wanted = [(site, register) for register in address_registers(site.instruction)]
     if not wanted:
@@ -87,12 +86,12 @@ def _origin_of(evidence: Evidence, reader: Site, register: str) -> _Origin | Non
 
 @kept
 def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
-    """Returns the code that every block runs on the same data, because it does not depend on the block; or every thread along another index.
+    """Returns the code that does not depend on this index of a block or a thread, so that all along that index run it on the same data.
 
-    An instruction depends on an index if it reads it, or what such an instruction wrote. A loop in which
-    any does is the block's own work, with its counters.
+    An instruction depends on an index if it reads it, or what such an instruction wrote. A loop in which any instruction does is
+    the block's own work, with its counters.
     """
-    return _find_independent(evidence, lambda sites: _naming(sites, index))
+    return _find_independent(evidence, lambda sites: _first_depending_on(sites, index))
 
 
 @kept
@@ -109,14 +108,14 @@ def _of_one_thread(sites: Sequence[Site]) -> frozenset[Site]:
         if (site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text)
         or _CHANGES_MEANWHILE in site.opcode
     }
-    return _naming(sites, OF_BLOCK) | found
+    return _first_depending_on(sites, OF_BLOCK) | found
 
 
 @kept
 def find_single_values(evidence: Evidence) -> Set[Site]:
     """Returns the loads by which all threads of the grid look up one value, such as an entry of a table: it is no data, however often it is loaded.
 
-    Only a load of which it is known what its address is made of can be one.
+    It has to be known what the address of such a load is made of.
     """
     return {
         site
@@ -127,7 +126,7 @@ def find_single_values(evidence: Evidence) -> Set[Site]:
 
 @kept
 def find_lookups_alike(evidence: Evidence) -> Set[Site]:
-    """Returns the loads for which all threads of the grid have one address, in the same turn of a loop, whatever else the loop does."""
+    """Returns the loads that have one address for all threads of the grid in the same iteration of a loop, whatever else the loop does."""
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         depending = depending_on(evidence, function, _of_one_thread(sites), NOTHING)
@@ -143,7 +142,10 @@ def find_lookups_alike(evidence: Evidence) -> Set[Site]:
 
 @kept
 def find_updates_of_one_place(evidence: Evidence) -> Set[Site]:
-    """Returns the atomics by which all threads of the grid update one place, in the same turn of a loop: their address is made of parameters alone."""
+    """Returns the atomics by which all threads of the grid update one place, in the same iteration of a loop.
+
+    Its address is made of parameters alone.
+    """
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         atomics = [
@@ -156,9 +158,9 @@ def find_updates_of_one_place(evidence: Evidence) -> Set[Site]:
 
 
 def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], frozenset[Site]]) -> list[Site]:
-    """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it.
+    """Returns the code that depends on none of the `first` instructions of its function. A loop in which anything does is left out whole.
 
-    Nor is a function of the compiler, such as pow: some of its calls may be of what depends on them.
+    So is a function of the compiler, such as pow: some of its calls may depend on them.
     """
     alike: list[Site] = []
     called = find_calls(evidence)
@@ -171,8 +173,8 @@ def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], froz
     return alike
 
 
-def _naming(sites: Sequence[Site], index: str) -> frozenset[Site]:
-    """Returns what reads an index, or what memory holds that others change."""
+def _first_depending_on(sites: Sequence[Site], index: str) -> frozenset[Site]:
+    """Returns the instructions that read an index, or what memory holds that others may change."""
     return frozenset(
         site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
     )

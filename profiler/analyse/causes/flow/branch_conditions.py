@@ -1,4 +1,4 @@
-"""Finds out what decides a test or a branch: indices and sizes, which are known before a thread starts, or what it has read."""
+"""Finds out what decides a test or a branch: indices and sizes, which are known before a thread starts, or data that it has read."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.code.registers import predicates_in
 
-# What threads leave there, they have computed.
+# Threads have computed what they leave there.
 _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
-# By these, a loop counts, or moves a result on.
+# With these, a loop counts, or passes a result on.
 _ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
 _ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
-# A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
+# A division of 64-bit integers takes some 80 instructions, and one of 32-bit integers some 20. The index of an element takes fewer than this.
 _MOST_OF_AN_INDEX = 256
 
 
 def compares_data(evidence: Evidence, test: Site) -> bool:
-    """Returns whether a comparison looks at what was loaded, or made of it, and not at how far an index or a counter has come.
+    """Returns whether a comparison tests loaded data, or what is made of it, and not how far an index or a counter has come.
 
-    Where data says at which element a loop begins or ends, the loop counts from there, by additions.
+    If data says at which element a loop begins or ends, the loop counts from there, by additions. Such a count is not data.
     """
     processing = find_processing(evidence)
     return test in processing and not any(
@@ -38,7 +38,7 @@ def compares_data(evidence: Evidence, test: Site) -> bool:
 
 
 def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether what a block or thread loads of its own decides on a branch, such as the length of its row on the end of a loop.
+    """Returns whether a branch is decided by what a block or thread loads from a place of its own, such as the length of its row.
 
     What all load from one place in global memory, such as a size, is the same for all of them.
     """
@@ -47,9 +47,11 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
 
 
 def may_work_differently(evidence: Evidence) -> bool:
-    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch, or data decides which of them end.
+    """Returns whether some warps may have more to do than others.
 
-    An index decides only where the elements end. Where parameters and counters alone decide, all warps that go on make as many turns.
+    They may if a branch depends on an index or a load, or if a branch or an EXIT depends on data that differs between threads. An
+    index at an EXIT decides only where the elements end. If parameters and counters alone decide, all warps that go on make as
+    many iterations.
     """
     return not evidence.sites or any(
         _differs_by_data(evidence, one)

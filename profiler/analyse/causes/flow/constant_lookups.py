@@ -1,4 +1,4 @@
-"""Adds to the evidence what tables in constant memory cost whose index differs between the lanes of a warp.
+"""Adds to the evidence what lookups in constant memory cost if their index differs between the lanes of a warp.
 
 The cache of indexed constants serves one address after the other, and no counter of the presets shows how busy it is. So its load
 follows from how long the lookups take. Requests of all kinds wait behind them in the queue of shared memory.
@@ -21,13 +21,13 @@ from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 # Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
 # keeps the unit for it 98 % busy with 0.49 of them a cycle (an H200).
 _CYCLES_AN_ADDRESS = 2.0
-# Cycles of a lookup that waits for none before it: as many as a load from shared memory takes (the ladder `latency` in runs/).
+# Cycles of a lookup that waits for no other: as many as a load from shared memory takes (the ladder `latency` in runs/).
 _UNLOADED_CYCLES = 29.0
 _QUEUED = ("mio_throttle", "short_scoreboard")
 
 
 def add_lookups(evidence: Evidence) -> Evidence:
-    """Returns the evidence with its lookups that lanes index apart, the waiting that they cause, and the load of their cache."""
+    """Returns the evidence with the lookups whose index differs between lanes, the waiting that they cause, and the load of their cache."""
     apart = _find_lookups_apart(evidence)
     if not apart:
         return evidence
@@ -45,7 +45,8 @@ def add_lookups(evidence: Evidence) -> Evidence:
 def _find_lookups_apart(evidence: Evidence) -> list[Site]:
     """Returns the loads of indexed constants whose index may differ between the lanes of a warp.
 
-    A switch looks up where to jump. Lanes that jump apart are a cause of their own, and the table is the compiler's.
+    A switch looks up where to jump, in a table of the compiler's. Such lookups are left out: lanes that jump apart are a cause of
+    their own.
     """
     indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
     if not indexed:
@@ -73,11 +74,11 @@ def _most_cycles(site: Site) -> float:
 
 
 def _find_load(evidence: Evidence, apart: Sequence[Site]) -> float | None:
-    """Returns for which share of the time the cache of constants is busy with these lookups: at most all of it, and as long as if no two lanes agreed.
+    """Returns for which share of the time the cache of constants is busy with these lookups: at most 1, and at most as if no two lanes agreed.
 
-    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds as
-    many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
-    until it is answered follows how long the cache works for it alone.
+    Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds
+    other lookups before it: as many as arrive while one of them waits and is served (Little's law). So the time until a lookup is
+    answered says how long the cache works for it alone.
     """
     cycles = evidence.find("sm_cycles")
     if not cycles:

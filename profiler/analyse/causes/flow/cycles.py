@@ -1,4 +1,4 @@
-"""Finds what leads back to itself, such as a sum that a loop carries from one turn to the next."""
+"""Finds what leads back to itself, such as a sum that a loop carries from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 
 def find_on_cycles(leads_to: Sequence[Collection[int]]) -> frozenset[int]:
-    """Returns the positions that lead back to themselves, at once or by way of others; each one says to which positions it leads.
+    """Returns the positions that lead back to themselves, directly or through others. `leads_to` says for each one to which it leads.
 
     Positions that lead to each other form a strongly connected component (R. Tarjan, "Depth-First Search and Linear Graph
     Algorithms", 1972). The path is kept in a list, because code is too long for recursion.
@@ -27,7 +27,7 @@ def find_on_cycles(leads_to: Sequence[Collection[int]]) -> frozenset[int]:
     for start in range(len(leads_to)):
         if start in visited:
             continue
-        # What leads only to completed ones, as most code does, or to itself besides, needs no path.
+        # Most positions lead only to completed ones, and perhaps to themselves. They need no path.
         left = [one for one in leads_to[start] if one not in visited]
         if not left or left == [start]:
             visited[start] = len(visited)
@@ -56,7 +56,7 @@ def find_on_cycles(leads_to: Sequence[Collection[int]]) -> frozenset[int]:
 
 
 def _cut_from(path: list[int], position: int) -> list[int]:
-    """Takes the end of the path, from this position on, off it and returns it."""
+    """Removes the end of the path, from this position on, and returns it."""
     taken = [path.pop()]
     while taken[-1] != position:
         taken.append(path.pop())

@@ -26,18 +26,18 @@ from profiler.catalog.metrics import LANES
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
-# How many instructions behind another the one that reads its result is looked for. It bounds the search, and is a choice: it has to exceed
-# what compilers put between a result and its use to hide the latency.
+# How many instructions behind another are searched for the one that reads its result. The number is a choice: it has to exceed what
+# compilers put between a result and its use to hide the latency.
 NEAR = 24
-_NEARLY_ALL = 0.9  # of the lanes; what counts them is sampled beside what counts executions
+_NEARLY_ALL = 0.9  # of the lanes: they are counted apart from executions
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
-# A value that was stored there may depend on anything.
+# What these read was stored by others, and may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 OF_BLOCK = "SR_CTAID"  # the index of a block, whichever dimension of the grid
 # Special registers: of a thread in its block, of a block, and of a lane.
 INDICES = ("SR_TID", OF_BLOCK, "SR_LANEID")
 PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
-# Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
+# Instructions that read a parameter of 64 bits, such as a pointer. Sizes of 32 bits are multiplied and compared instead.
 _LOADING = ("LDC.64", "ULDC.64")
 _OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 _SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
@@ -45,7 +45,7 @@ _SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 
 @kept_of_code
 def changed_in(_evidence: Evidence, loop: Loop) -> frozenset[str]:
-    """Returns the registers that a loop writes, by instructions that did not run, too."""
+    """Returns the registers that a loop writes, also by instructions that did not run."""
     return frozenset(register for one in loop.body for register in written_registers(one))
 
 
@@ -63,7 +63,7 @@ def _address_registers_in(text: str) -> frozenset[str]:
     found: set[str] = set()
     for address in _ADDRESS.findall(text):
         found |= set(REGISTER.findall(address))
-        # A copy to shared memory has an address of 64 bits only where it loads.
+        # Of the two addresses of a copy to shared memory, only the one that it loads from has 64 bits.
         found |= _upper_halves(address)
     return frozenset(found)
 
@@ -90,7 +90,7 @@ def find_address_work_of(evidence: Evidence, accesses: Iterable[Site]) -> Set[Si
 
 @kept_of_code
 def find_processing(evidence: Evidence) -> Set[Site]:
-    """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
+    """Returns the instructions that compute with loaded values: work for each element. One pass over the code finds them."""
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
@@ -106,12 +106,12 @@ def find_processing(evidence: Evidence) -> Set[Site]:
 
 
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
-    """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
+    """Returns the instructions that last wrote what this one reads, or only these `registers` of it; the nearest first."""
     if registers is None:
         return _sources_in(evidence, site.function)[site]
     sites = evidence.by_function[site.function]
     here = evidence.place(site, sites)
-    last_writer = _writers_in(evidence, site.function)
+    last_writer = _finder_of_last_writer(evidence, site.function)
     writers = (last_writer(here, register) for register in registers)
     return _nearest_first(sites, here, [writer for writer in writers if writer is not None])
 
@@ -120,7 +120,7 @@ def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None
 def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     """Returns the sources of each instruction of a function."""
     sites = evidence.by_function[function]
-    last_writer = _writers_in(evidence, function)
+    last_writer = _finder_of_last_writer(evidence, function)
     before: dict[str, int] = {}  # by register
     found = {}
     for here, site in enumerate(sites):
@@ -131,7 +131,7 @@ def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
 
 
 def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) -> list[Site]:
-    """Returns the instructions at these places, each once."""
+    """Returns the instructions at these places, each once, the nearest to `here` first."""
     if len(places) < 2:
         return [sites[place] for place in places]
     if max(places) < here:
@@ -142,7 +142,7 @@ def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) ->
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
+    """Returns the instructions that last wrote the predicates that this one reads, before it in its loop or function."""
     if not (wanted := predicates_read(site)):
         return []
     sites, written = evidence.by_function[site.function], places_written(evidence, site.function)
@@ -151,8 +151,8 @@ def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
     return [sites[place] for place in sorted(places, reverse=True) if place >= first]
 
 
-def made_of(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
-    """Returns what is made of the results of these instructions in one turn of a loop."""
+def derived_from(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
+    """Returns the instructions that compute with results of `first`, at once or by way of others, in one iteration of a loop."""
     found: set[Site] = set()
     registers: set[str] = set()
     for site in inside:
@@ -173,15 +173,16 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
 
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
-    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to.
+    """Returns the 64-bit parameters from which an address is computed: the arrays that the access may be to.
 
-    Two parameters of 32 bits may be loaded at once. An address needs only one of them, or multiplies by one, such as the length of a row.
+    One load may bring two parameters of 32 bits. An address needs only one of these, or multiplies by one, such as the length of
+    a row.
     """
 
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [one for one in sites if one.kind not in ACCESSES]
 
-    # Without the descriptor before it, and what is stored behind it.
+    # The address alone, without the descriptor before it and the stored value behind it.
     text = site.instruction.text.rpartition("[")[2].partition("]")[0]
     address = {*REGISTER.findall(text), *_upper_halves(text)}
     makers = reach(
@@ -213,7 +214,7 @@ def readers_behind(evidence: Evidence, site: Site) -> list[Site]:
 
 @kept_of_code
 def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
-    """Returns by instruction what reads its result next, in one walk through a function."""
+    """Returns for each instruction of a function those that read its result."""
     found: dict[Site, list[Site]] = {}
     for site in evidence.by_function[function]:
         for source in sources_of(evidence, site):
@@ -227,7 +228,7 @@ def find_going_with(
     readers: Mapping[Site, Collection[Site | None]],
     among: Set[Site],
 ) -> list[Site]:
-    """Returns what goes with the instructions that are `going`, the last first: which of these `among` all nothing else reads."""
+    """Returns the instructions `among` all that go together with those `going`, because nothing else reads their results; the last first."""
     gone: set[Site | None] = set(going)
     found = []
     for site in reversed(sites):
@@ -241,7 +242,7 @@ def find_going_with(
 def readers_of(
     register: str, following: Iterable[Site], overwrites: Callable[[Site], bool] | None = None
 ) -> Iterator[Site]:
-    """Yields which of the instructions that follow read a register before another result is written to it.
+    """Yields the instructions that read a register before another result is written to it.
 
     `overwrites` says which instructions write one; by default, all that write the register do.
     """
@@ -253,7 +254,7 @@ def readers_of(
 
 
 def names_read(registers: Set[str], following: Iterable[Site]) -> set[str]:
-    """Returns which of these registers the instructions that follow read before they write another result to them."""
+    """Returns which of these registers the following instructions read before they overwrite them."""
     unknown, found = set(registers), set()
     for site in following:
         if not unknown:
@@ -266,7 +267,10 @@ def names_read(registers: Set[str], following: Iterable[Site]) -> set[str]:
 
 
 def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
-    """Yields what reads a result, in its loop, in the next turn too, and behind the loop; other results only some lanes write to its register."""
+    """Yields the instructions that read a result: in its loop, in the next iteration too, and behind the loop.
+
+    A write that only some lanes execute does not replace the result.
+    """
     code = evidence.by_function[site.function]
     inside = evidence.around(site)
     place, first = evidence.place(site, inside), evidence.place(inside[0], code)
@@ -279,7 +283,7 @@ def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
 
 
 def _overwrites(writer: Site, register: str, site: Site) -> bool:
-    """Returns whether all lanes that wrote a register write another result to it: not under a predicate, nor in a branch."""
+    """Returns whether an instruction overwrites a register in all lanes of its `writer`: it is under no predicate, and in no branch."""
     if register not in site.use.written or site.instruction.predicate:
         return False
     return site.executed * (site.lanes or LANES) >= _NEARLY_ALL * writer.executed * (writer.lanes or LANES)
@@ -288,7 +292,7 @@ def _overwrites(writer: Site, register: str, site: Site) -> bool:
 def reach(
     start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]], most: float = math.inf
 ) -> Set[_Step]:
-    """Returns the start and all that it leads to, however many steps away, the nearest first; nothing where that is more than `most`."""
+    """Returns the start and all that it leads to in any number of steps, the nearest first; nothing if that is more than `most`."""
     found = dict.fromkeys(start)
     wanted = list(found)
     for one in wanted:  # which grows
@@ -307,7 +311,7 @@ def makers_of_address(evidence: Evidence, access: Site) -> list[Site]:
 
 
 def address_comes_of(evidence: Evidence, access: Site, sites: Iterable[Site]) -> bool:
-    """Returns whether the address of an access is made of results of these."""
+    """Returns whether the address of an access is made of results of these instructions."""
     return not all_makers(evidence, makers_of_address(evidence, access)).isdisjoint(sites)
 
 
@@ -317,7 +321,7 @@ def all_makers(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
 
 
 def makers_since_access(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
-    """Returns these instructions and what led to them, back to what was read from memory: behind that begins its address."""
+    """Returns these instructions and all whose results led to theirs, back to accesses to memory: what made their addresses is left out."""
     return reach(sites, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
 
 
@@ -342,8 +346,11 @@ def place_before(here: int, places: Sequence[int]) -> int:
 
 
 @kept_of_code
-def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
-    """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop around both."""
+def _finder_of_last_writer(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
+    """Returns a function that finds which instruction last wrote a register before a position.
+
+    If none did, it finds the last one that writes the register after the position, in a loop around both.
+    """
     sites, positions = evidence.by_function[function], places_written(evidence, function)
     ends = [0] * len(sites)  # by position, where the outermost loop around it ends
     for loop in evidence.loops.get(function, ()):

@@ -21,7 +21,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 def depending_on(
     evidence: Evidence, function: int, first: frozenset[Site], never: frozenset[Site]
 ) -> Set[Site]:
-    """Returns what `find_depending` finds in a function: several ask for the same."""
+    """Returns what `find_depending` finds in a function, and keeps it, since several callers ask for the same."""
     sites, loops = evidence.by_function[function], evidence.loops.get(function, [])
     return find_depending(evidence, sites, loops, first, never)
 
@@ -34,17 +34,18 @@ def find_depending(
     never: Set[Site] = NOTHING,
     before: Iterable[str] = (),
 ) -> set[Site]:
-    """Returns `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
+    """Returns `first`, and what reads their results or those of others found before, but nothing else of `never`.
 
-    The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
-    What is written under a predicate leaves it in other lanes, until they write under the opposite one. Registers may hold such results
-    `before` the code begins.
+    The search follows the code in its order, and each loop twice. Code that a branch may skip, such as the slow path of a
+    division, may not have run: behind it, registers that it overwrites may still hold such results. A write under a predicate
+    changes nothing in the other lanes, until they write under the opposite predicate. `before` names the registers that hold such
+    results when the code begins.
     """
     found: set[Site] = set()
     tainted = set(before)
-    # By predicate, the registers that hold such a result only in other lanes.
+    # By predicate, the registers that hold such a result only in lanes where it does not hold.
     replaced: dict[str, Set[str]] = {}
-    # By the end of what a branch may pass by, the registers that hold such results where it begins.
+    # By the offset where code that a branch may skip ends, the registers that hold such results where it begins.
     passed: dict[int, Set[str]] = {}
     nearest_end: float = math.inf
     steps = _steps(evidence)
@@ -54,7 +55,7 @@ def find_depending(
             tainted |= left
             replaced = _without(replaced, left)
             nearest_end = min(passed, default=math.inf)
-        # Under the same predicate, it reads what such lanes have.
+        # Under the same predicate, it reads only what the lanes of that predicate hold.
         taken = read - replaced.get(guard, _NO_NAMES) if guard and replaced else read
         if site in first or not (tainted.isdisjoint(taken) or site in never):
             found.add(site)
@@ -88,14 +89,14 @@ def _steps(evidence: Evidence) -> Mapping[Site, _Step]:
     found = {}
     for site in evidence.sites:
         one = site.instruction
-        # Where no lane took a branch, what it leads to may not have run, and shows nothing of what it would replace.
+        # If no lane took a branch, the code at its target may not have run. Then nothing shows what that code overwrites.
         leads_to = None if one.predicate and site.acting == 0 else site.leads_to
         found[site] = _Step(site, one.offset, site.taken, site.use.results, one.predicate, leads_to)
     return found
 
 
 def _without(replaced: Mapping[str, Set[str]], written: Set[str]) -> dict[str, Set[str]]:
-    """Returns what is known of registers under predicates, without these registers and these predicates."""
+    """Returns `replaced` without the registers and the predicates that were written."""
     return {
         guard: left
         for guard, names in replaced.items()
@@ -106,7 +107,7 @@ def _without(replaced: Mapping[str, Set[str]], written: Set[str]) -> dict[str, S
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:
     """Returns the instructions in the order of the code, with those of each loop again behind its end."""
     offsets = [site.instruction.offset for site in sites]
-    starts: dict[int, int] = {}  # the place where a loop starts, by that of its end
+    starts: dict[int, int] = {}  # where each loop starts, by where it ends
     for loop in loops:
         end = bisect_left(offsets, loop.end)
         if end < len(sites) and offsets[end] == loop.end:

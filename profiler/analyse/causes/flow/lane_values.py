@@ -23,11 +23,11 @@ _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "S
 _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ULDC", "ELECT")
 # The special registers that all threads of a block read alike.
 _OF_A_BLOCK = (OF_BLOCK, "SR_CgaCtaId", "SRZ")
-# Values that others may have stored, or that hold a spilled register.
+# These read values that others may have stored, or a spilled register.
 NOT_REPEATED = ("local", "atomic", "shared atomic")
-# Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
+# Units of arithmetic, each with the kinds that a bound counts there. Integers are left out: they may be multiplied for addresses.
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
-# What brings a lane the value of another one that adds up with it, and not of a neighbour.
+# Shuffles that bring a lane a value to add up with its own, and not just that of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
 
@@ -63,14 +63,17 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
 
 
 def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
-    """Returns whether one of these instructions, or what led to it, is a load of data that depend on the thread."""
+    """Returns whether one of these instructions, or what led to it, is a load of data that depends on the thread."""
     found = makers_since_access(evidence, makers)
     loads = (site for site in found if site.kind in ("global load", "shared load"))
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
 def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> set[Site]:
-    """Returns the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
+    """Returns the instructions that differ, and what reads their results.
+
+    `differs` returns None for an instruction that differs only if something that it reads does.
+    """
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         known = {site: does for site in sites if (does := differs(site)) is not None}
@@ -95,15 +98,15 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
 
 
 def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[Site, tuple[float, Site]]:
-    """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
+    """Returns the instructions before a branch past all accesses and arithmetic, with the part of their warps that take it, and the branch.
 
-    A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
-    A warp that has stored has had work so far, and so has one that tests what it has put into an array of its own. Where data ends a turn of a loop, the
-    next one may have work.
+    The end of a loop is no such branch, whether it stands at the top or at the bottom: a warp that leaves a loop has made its
+    iterations. A warp that has stored has had work so far, and so has one that tests what it has put into an array of its own. If
+    data ends an iteration, the next one may have work.
     """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
-        behind = _most_behind(sites)
+        behind = _most_often_behind(sites)
         stored: dict[float, int] = {}  # by how often it ran, the place of the last store before
         by_count: dict[float, list[Site]] = {}
         for site in sites:
@@ -118,7 +121,7 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
             if (
                 going_on < guard.executed
                 and not ends_turns(evidence, guard)
-                and not _passes_data_by(evidence, guard)
+                and not _skips_by_data(evidence, guard)
                 and not _tests_own_array(evidence, guard)
             ):
                 since = stored.get(guard.executed, -1)
@@ -132,7 +135,7 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
 
 
 def is_left_early(evidence: Evidence, site: Site) -> bool:
-    """Returns whether lanes leave the loop around an instruction before others of their warp do; one lane of a warp at least."""
+    """Returns whether, on average, at least one lane of a warp leaves the loop around an instruction before the others."""
     loop = evidence.innermost_loop(site)
     before = evidence.last_before(site.function, loop) if loop else None
     if not loop or not before:
@@ -141,8 +144,8 @@ def is_left_early(evidence: Evidence, site: Site) -> bool:
     return max(site.lanes or 0.0, evidence.inside(loop)[-1].lanes or 0.0) < entering
 
 
-def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
-    """Returns for each instruction how often the access or the arithmetic behind it ran that ran most."""
+def _most_often_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
+    """Returns for each instruction how often the most executed access or arithmetic behind it ran."""
     found, most = {}, 0.0
     for site in reversed(sites):
         found[site] = most
@@ -151,8 +154,8 @@ def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
     return found
 
 
-def _passes_data_by(evidence: Evidence, guard: Site) -> bool:
-    """Returns whether the test of what a turn of a loop has loaded passes the rest of that turn by."""
+def _skips_by_data(evidence: Evidence, guard: Site) -> bool:
+    """Returns whether a branch skips the rest of an iteration because of what that iteration has loaded."""
     return evidence.innermost_loop(guard) is not None and is_decided_by_loads(evidence, guard)
 
 
@@ -162,7 +165,7 @@ def _tests_own_array(evidence: Evidence, guard: Site) -> bool:
 
 
 def ends_turns(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether a branch leads back to the next turn of a loop, or out of the loop that it stands in."""
+    """Returns whether a branch leads to the next iteration of a loop, or out of the loop that it stands in."""
     target, loop = branch.instruction.target, evidence.innermost_loop(branch)
     if target is not None and target <= branch.instruction.offset:
         return True
@@ -171,10 +174,10 @@ def ends_turns(evidence: Evidence, branch: Site) -> bool:
 
 @kept
 def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each takes its share of the turns.
+    """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each lane takes its share of the iterations.
 
-    That is arithmetic on loaded values, in a loop of which nothing depends on the lane, such as a sum over a whole row for each of
-    its elements. Turns that follow one another through memory, as along a list, cannot be shared out.
+    Such a loop computes with loaded values, and nothing in it depends on the lane: an example is the sum over a whole row, made
+    anew for each of its elements. Iterations that follow one another through memory, as along a list, cannot be shared out.
     """
     working = [
         (loop, sites)
@@ -205,10 +208,10 @@ def _works_on_loads(sites: Iterable[Site]) -> bool:
 
 
 def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the arithmetic of loops by which the threads of a block make one value of those that they hold, with the part that goes if each makes its own.
+    """Returns the arithmetic of loops by which a block makes one value of what its threads hold, with the part that goes if each makes its own.
 
-    That is what adds up over lanes, and what all threads then compute alike from the sum. In a block that takes as many rows at once
-    as it has threads, each thread adds up a row in its registers, and goes on with the sum of that row.
+    Some of it adds up over lanes. All threads then compute the rest alike, from the sum. If a block takes as many rows at once as
+    it has threads, each thread adds up a row in its registers, and goes on with the sum of that row.
     """
     threads = evidence.shape.threads if evidence.shape else 1
     meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
@@ -221,8 +224,8 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
 
 
 def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
-    """Yields the arithmetic that adds to a value what another lane has of it: the instruction reads both what SHFL reads and its result."""
-    held: dict[str, str] = {}  # by the register of a result, that of the lane's own value
+    """Yields the arithmetic that adds another lane's value to a lane's own: it reads both the value that SHFL reads and its result."""
+    held: dict[str, str] = {}  # by the register of SHFL's result, that of the lane's own value
     for site in evidence.inside(loop):
         one = site.instruction
         if held:
@@ -235,7 +238,7 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
 
 
 def add_shares(evidence: Evidence) -> Evidence:
-    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp, or the threads of a block, could share out."""
+    """Returns the evidence with bounds that leave out arithmetic which the lanes of a warp, or the threads of a block, could share out."""
     alike = {**find_made_by_all(evidence), **find_alike_in_lanes(evidence)}
     if not any(site.kind in ARITHMETIC for site in alike):
         return evidence
@@ -254,11 +257,11 @@ def add_shares(evidence: Evidence) -> Evidence:
 
 @kept
 def count_copies(evidence: Evidence) -> int:
-    """Returns how many threads of a block compute each result, of which one stores it; 1 where others may need what a thread computes.
+    """Returns how many threads of a block compute each result, although one of them stores it; 1 where others may need what a thread computes.
 
-    So it is where a tile in Triton has fewer elements than a block has threads: all of them load, and the first of those with the same element
-    store. They are a half, a quarter or less of those that load; other shares come of data, and so may these, where what a thread loads
-    decides whether it stores. What lanes pass to each other is for their warp, so that only whole warps tell.
+    This happens in Triton, where a tile has fewer elements than a block has threads. All threads load, and the first of those
+    with the same element stores: a half, a quarter or less of them. Other shares come of data. These may, too, if what a thread
+    loads decides whether it stores. Lanes that pass values to each other work for their warp, so that then only whole warps tell.
     """
     meeting = any(site.opcode.startswith(VOTES) for site in evidence.sites)
     if meeting or evidence.of("shared store", "shared atomic", "tensor"):
@@ -277,7 +280,7 @@ def count_copies(evidence: Evidence) -> int:
 
 
 def _is_storing_by_data(evidence: Evidence, differing: Set[Site]) -> bool:
-    """Returns whether what threads of a block load of their own decides which of them store, or end or go past code before."""
+    """Returns whether data that the threads of a block load each for themselves decides which of them store, end, or skip code."""
     deciding = (
         site
         for site in evidence.sites
@@ -290,7 +293,7 @@ def _is_storing_by_data(evidence: Evidence, differing: Set[Site]) -> bool:
 
 
 def _part_of_threads(evidence: Evidence, site: Site, of_warps: bool) -> float:
-    """Returns for which part of the threads that reach its loop, or begin its function, an access acts: or of their warps, at most."""
+    """Returns for which part of the threads that reach its loop, or begin its function, an access acts; with `of_warps`, of their warps, at most."""
     loop = evidence.innermost_loop(site)
     first = (evidence.inside(loop) if loop else evidence.by_function[site.function])[0]
     acting = min(site.executed, site.lane_executions) if of_warps else site.lane_executions / LANES

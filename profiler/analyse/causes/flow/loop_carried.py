@@ -1,4 +1,4 @@
-"""Finds what loops carry from one turn to the next: sums, counters, and loads whose address depends on what the turn before loaded."""
+"""Finds what loops carry from one iteration to the next: sums, counters, and loads whose address depends on what the one before loaded."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from profiler.analyse.code.registers import (
     written_registers,
 )
 
-_RESULTS = ("fp32", "fp64")
-# What adds to a counter or an address, with where its operands begin and end that it multiplies or shifts before.
+_FLOATS = ("fp32", "fp64")
+# Instructions that add to a counter or an address, each with the slice of its operands that it multiplies or shifts first.
 _ADDING = {"IADD": (0, 0), "IADD3": (0, 0), "VIADD": (0, 0), "MOV": (0, 0), "IMAD": (1, 3), "LEA": (1, 2)}
 _Positions = frozenset[int]
 _Guard = tuple[str, int]  # a predicate, and how often it was written before
@@ -44,25 +44,26 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
 
 
 def is_carried_by(evidence: Evidence, loop: Loop, site: Site) -> bool:
-    """Returns whether a result depends on itself in the turn before of this loop, which need not be the innermost one."""
+    """Returns whether a result depends on itself in the iteration before. The loop need not be the innermost one."""
     return site.instruction.offset in find_carried(evidence, loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop that makes each result from the one before, as a filter or a recurrent net does.
 
-    It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
-    would have no work, unless a thread makes several such results.
+    The loop stores the result of each iteration. So its iterations cannot be shared out and added up, as those of a sum can. More
+    blocks would have no work, unless a thread makes several such results.
     """
     return _take_most_of_the_time(evidence, {loop for _, loop in _stores_of_chains(evidence)})
 
 
 def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
-    """Returns the loop in which warps spend most of the time, and of which most turns store results of their own, so that blocks can share the turns out.
+    """Returns the loop whose iterations blocks can share: warps spend most of the time in it, and most iterations store results of their own.
 
-    A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
-    as in a search, those before may say where, and of a running count, they say what. What is added to memory without asking for the
-    result is stored as well. A sum beside what is stored needs all turns, and where each warp makes a single turn, there is none to share.
+    A loop is left out if its iterations need each other. One may start from what the one before left in shared memory, or in an
+    array that the loop also loads. If few iterations store, as in a search, earlier ones may decide where; in a running count,
+    they decide what. A sum beside the stores needs all iterations. If each warp makes a single iteration, there is none to share.
+    An atomic that returns no result counts as a store.
     """
     found = [
         loop
@@ -70,7 +71,7 @@ def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
         if stores_its_own(evidence, loop)
         and evidence.goes_back(loop)
         and not any(
-            one.kind in _RESULTS and is_carried_by(evidence, loop, one) for one in evidence.inside(loop)
+            one.kind in _FLOATS and is_carried_by(evidence, loop, one) for one in evidence.inside(loop)
         )
     ]
     return (
@@ -81,7 +82,7 @@ def find_loop_storing_its_own(evidence: Evidence) -> Loop | None:
 
 
 def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether most turns of a loop store results of their own, or the loops within it do, which start from nothing that other turns have made."""
+    """Returns whether most iterations of a loop, or of the loops within it, store results that start from nothing that other iterations made."""
     inside = evidence.inside(loop)
     own = [one for one in inside if evidence.innermost_loop(one) == loop]
     stores = _stores_in(own) or _stores_in(inside)
@@ -97,7 +98,7 @@ def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
 
 
 def _acts_in_most_turns(store: Site, own: Sequence[Site], inside: Sequence[Site]) -> bool:
-    """Returns whether a store acts in most turns of a loop: for most lanes, or for those that a mask leaves in every turn.
+    """Returns whether a store acts in most iterations of a loop: for most lanes, or for those that one mask leaves in every iteration.
 
     `own` are the instructions of the loop, and `inside` also those of the loops within.
     """
@@ -123,15 +124,16 @@ def _take_most_of_the_time(evidence: Evidence, loops: Iterable[Loop]) -> bool:
 
 
 def count_chains(evidence: Evidence) -> int:
-    """Returns how many chains, each of which follows itself, a thread makes side by side at least: other threads could have some of them.
+    """Returns how many independent chains of results a thread makes side by side, at least. Other threads could take over some of them.
 
-    They are those whose results one wide store takes: neighbours, each made of nothing that another one is made of.
+    In a chain, each result follows from the one before. The chains that count are those whose results one wide store takes: none
+    of them uses what another one carries.
     """
     return min((_count_apart(evidence, *one) for one in _stores_of_chains(evidence)), default=1)
 
 
 def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
-    """Returns the stores of what a turn makes from the result of the turn before, each with its loop: also those to an array of the thread."""
+    """Returns the stores of what an iteration makes from the result of the one before, each with its loop. Stores to local memory count, too."""
     return [
         (store, loop)
         for store in evidence.of("global store", "local")
@@ -143,15 +145,15 @@ def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
 
 
 def _count_apart(evidence: Evidence, store: Site, loop: Loop) -> int:
-    """Returns how many values a store takes, if none of them is made of a result that another is made of; else 1."""
+    """Returns how many values a store takes, if no two of them depend on the same carried result; else 1."""
     taken: set[Site] = set()
     registers = stored_registers(store.instruction)
     for register in registers:
-        makers = _within(evidence, loop, sources_of(evidence, store, {register}))
+        makers = _computing_in(evidence, loop, sources_of(evidence, store, {register}))
         carried = {
             one
-            for one in reach(makers, lambda one: _within(evidence, loop, sources_of(evidence, one)))
-            if one.kind in _RESULTS and is_carried(evidence, one)
+            for one in reach(makers, lambda one: _computing_in(evidence, loop, sources_of(evidence, one)))
+            if one.kind in _FLOATS and is_carried(evidence, one)
         }
         if not carried or carried & taken:
             return 1
@@ -159,28 +161,32 @@ def _count_apart(evidence: Evidence, store: Site, loop: Loop) -> int:
     return len(registers)
 
 
-def _within(evidence: Evidence, loop: Loop, sites: Iterable[Site]) -> list[Site]:
-    """Returns those that compute something in the loop."""
+def _computing_in(evidence: Evidence, loop: Loop, sites: Iterable[Site]) -> list[Site]:
+    """Returns those of the instructions that compute something in the loop."""
     return [one for one in sites if one.kind not in ACCESSES and evidence.innermost_loop(one) == loop]
 
 
 def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool:
-    """Returns whether what is stored is a result that the next turn starts from.
+    """Returns whether what is stored is a result that the next iteration starts from.
 
-    A sum that grows and shrinks as a window moves can start again at any place, so that blocks could share its turns.
+    A value that is computed from such a result does not count, such as the mean of a moving window: its sum can start anew at any
+    place, so that blocks could share the iterations.
     """
-    return any(one.kind in _RESULTS for one in _find_carried_into(evidence, store, loop))
+    return any(one.kind in _FLOATS for one in _find_carried_into(evidence, store, loop))
 
 
 def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site]:
-    """Returns what makes a stored value from that of the turn before."""
-    makers = _within(evidence, loop, makers_of_value(evidence, store))
+    """Returns the instructions that write a stored value and start from their own result of the iteration before."""
+    makers = _computing_in(evidence, loop, makers_of_value(evidence, store))
     return [one for one in makers if is_carried(evidence, one)]
 
 
 @kept_of_code
 def find_passed_on(evidence: Evidence, loop: Loop) -> frozenset[int]:
-    """Returns the offsets of what `find_carried` does, without counters and addresses: these add the same in each turn, so that any turn knows its own."""
+    """Returns the offsets that `find_carried` returns, without those of counters and addresses.
+
+    These grow by the same amount in each iteration, so that any iteration can compute its own.
+    """
     body, sources, carried = loop.body, find_sources(evidence, loop), find_carried(evidence, loop)
     steady = {site.instruction.offset for site in find_steady(evidence, loop).instructions}
     found = set()
@@ -195,7 +201,7 @@ def find_passed_on(evidence: Evidence, loop: Loop) -> frozenset[int]:
 
 
 def _only_adds(one: Instruction, before: Iterable[Instruction]) -> bool:
-    """Returns whether an instruction does no more with what was made before than to add to it."""
+    """Returns whether an instruction only adds to the results of those `before` it: it neither multiplies nor shifts them."""
     if not (multiplied := _ADDING.get(one.name.removeprefix("U"))):
         return False
     factors = [name for name in one.operands if not is_predicate(name)][slice(*multiplied)]
@@ -211,16 +217,16 @@ def find_carried(evidence: Evidence, loop: Loop) -> frozenset[int]:
 
 @kept_of_code
 def find_sources(_evidence: Evidence, loop: Loop) -> tuple[_Positions, ...]:
-    """Returns for each instruction of a loop's body those whose results it reads, also by the predicates that let it act or choose.
+    """Returns for each instruction of a loop's body those whose results it reads, also through the predicates that let it act or choose.
 
-    An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
-    nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
-    before only where the predicate did not hold.
+    A branch over an instruction decides whether that acts, and so is one of its sources. A branch out of the loop ends the loop,
+    and decides nothing within it. An instruction under a predicate reads what was written under the same predicate, if anything
+    was; else it reads whatever the register may hold.
     """
     body, held = loop.body, _Held()
     passed_by = _branches_around(body)
     uses = uses_in(body)
-    # One turn fills the registers, and the next one counts.
+    # The first pass fills the registers, and the second one counts.
     for position, (one, use) in enumerate(zip(body, uses, strict=True)):
         held.write(use, one.predicate, position)
     found: list[_Positions] = []
@@ -232,7 +238,7 @@ def find_sources(_evidence: Evidence, loop: Loop) -> tuple[_Positions, ...]:
 
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
-    """Returns for each instruction the conditional branches that may pass it by, and go on in the same turn."""
+    """Returns for each instruction the conditional branches that may skip it and stay in the same iteration."""
     places = {one.offset: place for place, one in enumerate(body)}
     passing = _NOTHING
     ends: dict[int, set[int]] = {}  # the branches that go to each place
@@ -257,7 +263,7 @@ class _Held:
         self._under: dict[
             str, dict[_Guard, _Positions]
         ] = {}  # by the predicates under which it was written last
-        self._anew: dict[str, int] = {}  # how often each predicate was written: it is another one then
+        self._anew: dict[str, int] = {}  # how often each predicate was written anew
 
     def read(self, names: Iterable[str], guard: str | None) -> list[_Positions]:
         """Returns what an instruction under a predicate reads: what was written under the same one, or else what may be there."""
@@ -270,7 +276,11 @@ class _Held:
         return guard, self._anew.get(guard.removeprefix("!"), 0)
 
     def write(self, use: RegisterUse, guard: str | None, position: int) -> None:
-        """Notes what an instruction writes, where its predicate lets it act: what was there before stays elsewhere, if the opposite one has not replaced it."""
+        """Notes what an instruction writes.
+
+        Where its predicate does not hold, the register keeps its value: the one written under the opposite predicate, or else any
+        from before.
+        """
         written = frozenset({position})
         for name in use.results:
             under = self._under.pop(name, {})
@@ -286,7 +296,7 @@ class _Held:
 
 
 def steps_on(site: Site, changed: Set[str]) -> bool:
-    """Returns whether an instruction adds to its own register what does not change in the loop, in each turn: others count what they find."""
+    """Returns whether an instruction adds the same amount to its own register in each iteration. Under a predicate, it counts its finds."""
     operands = site.instruction.operands
     if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
         return False

@@ -14,10 +14,10 @@ from profiler.analyse.code.registers import predicates_in
 
 @kept_of_code
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
-    """Returns the instructions whose result a register or predicate may hold when an instruction reads it; none where another may.
+    """Returns the instructions whose result a register or predicate may hold when an instruction reads it.
 
-    All that a branch may pass by counts. What reads the register under a predicate reads what was
-    written under it, until the predicate changes.
+    The set is empty if something unknown may have written it. Code that a branch may skip counts. What reads a register under a
+    predicate reads what was written under the same one, unless the predicate has changed since.
     """
     function = site.function
     sites, before, starts = (
@@ -31,14 +31,14 @@ def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
     writing = places.get(register, ())
     found: set[Site] = set()
     seen: set[tuple[int, bool]] = set()
-    # And whether the predicate is still the same there.
+    # Each place, and whether the predicate is still the same there.
     wanted = [(place, predicate is not None) for place in before[evidence.place(site, sites)]]
     while wanted:
         step = wanted.pop()
         if step in seen:
             continue
         seen.add(step)
-        # Straight back to the last writer, or to where another way joins.
+        # Straight back to the last writer, or to where another path joins.
         last, is_same = step
         place = max(place_before(last + 1, writing), starts[last])
         changed = max((place_before(last + 1, some) for some in asked), default=-1)
@@ -65,7 +65,7 @@ def makers_on_all_paths(
     registers: Iterable[str],
     ends: Callable[[Site], bool] = lambda _: False,
 ) -> Set[Site]:
-    """Returns what may have led to the values that these registers hold when an instruction reads them, back to where it `ends`."""
+    """Returns all instructions that may have led to what these registers hold when an instruction reads them, back to those where it `ends`."""
     return reach(
         writers_of_any(evidence, site, registers),
         lambda one: () if ends(one) else writers_of_any(evidence, one, one.use.inputs),
@@ -86,7 +86,7 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
         meeting = met if one.name == "BSYNC" else []
         targets = [int(end, 16) for barrier, end in meeting if barrier == one.operands[0]]
         if place + 1 < len(sites) and sites[place + 1].instruction.offset in targets:
-            targets = []  # others that meet in this register, one after the other, are none of this one's
+            targets = []  # it meets right here; other meetings use the same register before or after
         for target in (*targets, one.target):
             if target in places:
                 before[places[target]].append(place)
@@ -98,7 +98,7 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
 
 @kept_of_code
 def _starts(evidence: Evidence, function: int) -> Sequence[int]:
-    """Returns for each instruction of a function from where a single way leads to it, past no call."""
+    """Returns for each instruction of a function where the straight path to it begins: no other path joins it, and it holds no call."""
     found: list[int] = []
     before = _before_each(evidence, function)
     for place, site in enumerate(evidence.by_function[function]):

@@ -1,4 +1,4 @@
-"""Knows the loops in each turn of which the threads of a block make one value of what they hold, step by step with barriers between."""
+"""Finds the loops that, in each iteration, make one value of what the threads of a block hold, step by step with barriers between."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     all_makers,
     choosers_of,
+    derived_from,
     find_pointers,
-    made_of,
     makers_of_value,
     makers_since_access,
     sources_of,
@@ -32,17 +32,18 @@ from profiler.catalog.metrics import LANES
 # Each step of a tree joins two halves of what is left.
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
-ASSUMED_TURNS = 8  # at once, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
-_FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
-# Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
+# Iterations at once, as for unrolled loops: the values of eight find room in registers and in shared memory.
+ASSUMED_TURNS = 8
+_FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # these do more than compute a value
+# Of other instructions, the compiler may merge the copies: what iterations compute alike, or load alike from a tile.
 _AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
 
 
 @dataclass(frozen=True)
 class Tree:
-    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop.
+    """`parts` says which part of each instruction goes if the block makes one tree after the loop, in place of one in each iteration.
 
-    Where the machine code of a turn makes several `exchanges`, each stands for one of the `turns`.
+    If an iteration of the machine code makes several `exchanges`, each stands for one of the `turns`.
     """
 
     loop: Loop
@@ -53,7 +54,7 @@ class Tree:
 
 @kept
 def find_in_trees(evidence: Evidence) -> frozenset[Site]:
-    """Returns the instructions of the trees in the turns of loops, and of sums for all threads."""
+    """Returns the instructions of the trees in loops, and of sums for all threads."""
     trees = (*find_trees(evidence), *find_sums_for_all(evidence))
     return frozenset(site for tree in trees for site in tree.parts)
 
@@ -70,7 +71,7 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
     meeting, trees = _own_barriers(evidence), {tree.loop for tree in find_trees(evidence)}
     found = []
     for loop, barrier in meeting.items():
-        # No exchange is without a barrier: what makes too few turns at best is not looked at closely.
+        # Each exchange needs a barrier: a loop with too few of them need not be looked at closely.
         barriers = sum(site.kind == "barrier" for site in evidence.inside(loop))
         if loop in trees or barriers * evidence.turns(barrier, loop) < TURNS_WORTH_IT:
             continue
@@ -87,9 +88,9 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
 
 
 def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> int:
-    """Returns how often in a turn warps leave their own sums and then meet, if only at the start of the next turn."""
+    """Returns how often, in an iteration, warps store their own sums and then meet at a barrier, if only at the start of the next iteration."""
     inside = evidence.inside(loop)
-    of_others = made_of(inside, {site for site in exchanging if site.kind == "shared load"})
+    of_others = derived_from(inside, {site for site in exchanging if site.kind == "shared load"})
     own = {
         site
         for site in exchanging
@@ -100,13 +101,13 @@ def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> i
 
 
 def _most_turns_at_once(evidence: Evidence, loop: Loop) -> int:
-    """Returns how many turns of the source a turn of the machine code stands for at most: so often it holds what each turn loads or stores."""
+    """Returns how many iterations of the source one of the machine code holds at most: as many as it holds copies of an access to global memory."""
     copies = copies_in(evidence, loop)
     return max((count for (kind, _, _), count in copies.items() if kind in GLOBAL), default=1)
 
 
 def copies_in(evidence: Evidence, loop: Loop) -> Counter[tuple[Kind, str, str | None]]:
-    """Counts by kind, opcode and place what an unrolled loop holds as often as it holds turns of its source."""
+    """Counts by kind, opcode and line the instructions that an unrolled loop holds once for each iteration of its source."""
     return Counter(
         (site.kind, site.opcode, site.instruction.place)
         for site in evidence.inside(loop)
@@ -128,8 +129,8 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
     if not loads:
         return set()
-    of_others = made_of(inside, loads)
-    sums = made_of(inside, loads | shuffles)
+    of_others = derived_from(inside, loads)
+    sums = derived_from(inside, loads | shuffles)
     stored = {one for site in stores for one in _makers_in_turn(evidence, site)}
     own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
     deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
@@ -142,7 +143,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
 
 @kept
 def find_trees(evidence: Evidence) -> list[Tree]:
-    """Returns the trees in the turns of loops."""
+    """Returns the trees that loops make in each iteration."""
     meeting = _own_barriers(evidence)
     found = []
     for loop, barrier in meeting.items():
@@ -156,17 +157,17 @@ def find_trees(evidence: Evidence) -> list[Tree]:
 
 
 def _part_going(site: Site, exchanging: Set[Site]) -> float:
-    """Returns the part of an instruction that is not needed wherever the values are added up: the lanes that act add values up all the same."""
+    """Returns which part of an instruction goes. The values have to be added up anyway, so that only the idle lanes of that arithmetic go."""
     adds_up = site in exchanging and site.kind not in _FOR_OTHERS and site.instruction.name != "SHFL"
     return site.idle_share if adds_up else 1.0
 
 
 def find_global_trees(evidence: Evidence) -> dict[Site, float]:
-    """Returns the accesses by which the threads of a block add up what they hold in global memory, step by step, with the part that shared memory spares.
+    """Returns the accesses by which the threads of a block add up values in global memory, step by step, with the part that shared memory spares.
 
-    A barrier orders the threads of a block alone: what others store to the array, the loop could not read behind it. The threads that act are fewer in
-    each step, and half of all at most: so most of what they leave are parts of sums, which are nobody's result. What the kernel
-    has not stored there itself before the loop, each thread loads once.
+    A barrier orders the threads of a block alone: the loop could not read what other blocks store to the array. Fewer threads act
+    in each step, and at most half of all. So most of what they store are parts of sums, which are nobody's result. If the kernel
+    has not stored the values there itself before the loop, each thread still loads once.
     """
     meeting = _own_barriers(evidence)
     found: dict[Site, float] = {}
@@ -194,7 +195,7 @@ def find_global_trees(evidence: Evidence) -> dict[Site, float]:
 
 
 def _is_step_in_global(evidence: Evidence, meeting: Mapping[Loop, Site], loop: Loop, site: Site) -> bool:
-    """Returns whether a store puts back what a thread has made of its own place in an array, and of the place of another thread."""
+    """Returns whether a store puts back what a thread made of the value at this place of an array and of one at another place."""
     if (
         site.kind != "global store"
         or ".STRONG" in site.opcode
@@ -211,7 +212,7 @@ def _is_step_in_global(evidence: Evidence, meeting: Mapping[Loop, Site], loop: L
 
 
 def _own_barriers(evidence: Evidence) -> dict[Loop, Site]:
-    """Returns for each loop a barrier that is in no loop within it, at which a block meets in each turn."""
+    """Returns for each loop a barrier outside of its inner loops, at which a block meets in each iteration: the one that runs most often."""
     found: dict[Loop, Site] = {}
     for site in evidence.of("barrier"):
         loop = evidence.innermost_loop(site)
@@ -223,9 +224,10 @@ def _own_barriers(evidence: Evidence) -> dict[Loop, Site]:
 def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site]) -> Set[Site]:
     """Returns the barriers, the accesses to shared memory, and the arithmetic between them, if they are a tree; else nothing.
 
-    All threads store a value that nothing in the loop carries from turn to turn. Half of them load some at most, and store what they make of
-    these, until one is left, or as many as a warp has lanes, which exchange the rest: where a result is for all, all load it. What a loop
-    loads from places to which nothing in it stores is no part of the exchange.
+    All threads store a value that the loop does not carry from one iteration to the next. In each step, at most half of the
+    threads load such values, and store what they make of them. In the end, one thread is left, or the lanes of one warp, which
+    exchange the rest by shuffles. If all threads load the result, it is for all of them, and this is no such tree. Loads from
+    places to which nothing in the loop stores are no part of the exchange.
     """
     inside = evidence.inside(loop)
     loads, stores = (
@@ -256,7 +258,7 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
 
 
 def _part_acting(evidence: Evidence, meeting: Mapping[Loop, Site], site: Site) -> float:
-    """Returns the part of a block's threads for which an access acts at each execution; all of them where lanes were not counted."""
+    """Returns for which part of a block's threads an access acts, each time that the block meets; all of them where lanes were not counted."""
     loop = evidence.innermost_loop(site)
     if site.acting is None or loop is None or loop not in meeting:
         return 1.0
@@ -277,14 +279,15 @@ def _makers_in_turn(evidence: Evidence, store: Site) -> Set[Site]:
 
 
 def _is_of_turn_before(evidence: Evidence, loop: Loop, site: Site) -> bool:
-    """Returns whether an instruction starts from what it made in the turn before."""
+    """Returns whether an instruction starts from what it made in the iteration before."""
     return site.kind not in ACCESSES and evidence.innermost_loop(site) == loop and is_carried(evidence, site)
 
 
 def _stores_where_it_loads(evidence: Evidence, inside: Sequence[Site]) -> bool:
-    """Returns whether a loop may load from global memory where it stores, so that a turn may need what the one before has left.
+    """Returns whether a loop may load from global memory where it stores, so that an iteration may need what the one before has left.
 
-    Arrays of other parameters are other arrays, or the compiler could not keep what it loads of them in registers either.
+    Different parameters count as different arrays. If they were not, the compiler could not keep in registers what it loads of
+    them either.
     """
     stores = [site for site in inside if site.kind in GLOBAL and site.kind != "global load"]
     loads = [site for site in inside if site.kind == "global load" and ".CONSTANT" not in site.opcode]
@@ -299,7 +302,7 @@ def _may_be_same(evidence: Evidence, load: Site, store: Site) -> bool:
 
 
 def _exchanged_in(inside: Sequence[Site], given: Set[Site]) -> Set[Site]:
-    """Returns the barriers, the accesses to shared memory, and what computes with the values of others."""
+    """Returns the barriers, the accesses to shared memory, and the instructions that compute with values of other threads."""
     found: set[Site] = set()
     exchanged: set[str] = set()
     for site in inside:
@@ -317,7 +320,7 @@ def _exchanged_in(inside: Sequence[Site], given: Set[Site]) -> Set[Site]:
 
 
 def _with_loops_over_steps(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
-    """Returns what exchanges values, with the loops over its steps."""
+    """Returns the instructions that exchange values, with the inner loops over the steps of the exchange."""
     inside = evidence.inside(loop)
     going = set(exchanging)
     for one in loops_within(loop, evidence.loops[inside[0].function]):

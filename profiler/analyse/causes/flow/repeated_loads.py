@@ -1,8 +1,8 @@
-"""Finds loads that bring again what was loaded before, and the work on addresses that goes with loads.
+"""Finds loads that read again what was loaded before, and the work on addresses that goes with loads.
 
-A loop may read again what a loop before it has read, as when a row is summed in one pass and normalised in the next. Compilers write the
-same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn of each loop. Two loads
-whose addresses begin at the same number read from the same place on.
+A loop may read again what a loop before it has read, as when a row is summed in one pass and normalised in the next. Compilers
+write the same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one iteration
+of each loop. Two loads whose addresses begin at the same number read from the same place on.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from profiler.analyse.code.registers import REGISTER
 
 _WORD = 1 << WORD_BITS
 _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
-# Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
-_APART = 2**16
-_OFTEN = 2.0  # turns on average, so that at least half of what is read was read before
-NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
-# Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
-# Compute Capability").
+# Loads that begin fewer bytes apart than this read the same array: those of an unrolled loop, or of the parts that one thread takes.
+_NEAR_BYTES = 2**16
+_OFTEN = 2.0  # iterations on average, so that at least half of what is read was read before
+NEARLY_ALIKE = 1.1  # counts of loops over the same data: the last iteration of one may do less
+# What a block can keep, to read it only once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical
+# Specifications per Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
@@ -50,7 +50,7 @@ _CHANGING: tuple[Kind, ...] = ("global store", "atomic")
 
 @kept
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
-    """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
+    """Returns the loads from global memory whose address an earlier load had, too, as in unrolled loops."""
     return _repeated(evidence, "global load")
 
 
@@ -72,9 +72,9 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
                 seen.clear()
             registers = sorted(address_registers(site.instruction)) if site.kind == kind else []
             if registers and ".STRONG" not in site.opcode:
-                # What wrote them in this turn of the code.
+                # What wrote them in this pass through the code.
                 writers = [place_before(here, written.get(name, ())) for name in registers]
-                # A place that was loaded before a loop may have been stored to in an earlier turn of it.
+                # A place that was loaded before a loop may have been stored to in an earlier iteration.
                 loop = evidence.innermost_loop(site) if unless_stored else None
                 place = (address_of(site), *writers, loop)
                 predicate = site.instruction.predicate
@@ -89,7 +89,7 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
 def find_later_passes(evidence: Evidence) -> dict[Site, bool]:
     """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, with whether a block could have kept it.
 
-    What it could not keep counts where the earlier loop could have done what the later one does.
+    If a block could not, a load counts only where the earlier loop could have done what the later one does.
     """
     found: dict[Site, bool] = {}
     for sites in evidence.by_function.values():
@@ -116,7 +116,7 @@ def find_later_passes(evidence: Evidence) -> dict[Site, bool]:
 
 
 def find_same_in_outer_turns(evidence: Evidence) -> dict[Site, float]:
-    """Returns the loads of inner loops that read the same in each turn of a loop around them, with the part that repeats, where a block can keep what they read."""
+    """Returns the loads of inner loops that read the same in each iteration of an outer loop, if a block can keep that, with the part that repeats."""
     found: dict[Site, float] = {}
     for function, sites in evidence.by_function.items():
         loops = evidence.loops.get(function, [])
@@ -134,7 +134,7 @@ def find_same_in_outer_turns(evidence: Evidence) -> dict[Site, float]:
 def _same_in_turns(evidence: Evidence, outer: Loop) -> list[Site]:
     """Returns the loads in a loop's inner loops whose addresses depend on nothing that the loop carries, or that it loads outside of these.
 
-    Nor do they depend on what others may change, wherever it is read: a turn may stage another tile of indices in shared memory than the turn before.
+    Nor do they depend on what others may change, wherever it is read: each iteration may stage other indices in shared memory.
     How far an inner loop comes depends on what decides whether it goes on.
     """
     inside = evidence.inside(outer)
@@ -180,7 +180,7 @@ def _loads_by_loop(
 
 
 def _again(addresses: Mapping[Site, int], loaded: Sequence[Site], loads: Sequence[Site]) -> list[Site]:
-    """Returns those of the `loads` that read the same as some of what was `loaded`: from the same place on, and as much."""
+    """Returns those of the `loads` that read again what some of the `loaded` read: from the same place on, and as much."""
     again = [one for one in loads if is_near(addresses, one, loaded)]
     first = [one for one in loaded if is_near(addresses, one, again)]
     if {addresses[one] for one in first}.isdisjoint(addresses[one] for one in again):
@@ -191,7 +191,8 @@ def _again(addresses: Mapping[Site, int], loaded: Sequence[Site], loads: Sequenc
 
 def is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) -> bool:
     return any(
-        min((addresses[site] - addresses[one]) % _WORD, (addresses[one] - addresses[site]) % _WORD) < _APART
+        min((addresses[site] - addresses[one]) % _WORD, (addresses[one] - addresses[site]) % _WORD)
+        < _NEAR_BYTES
         for one in others
     )
 
@@ -201,7 +202,7 @@ def _is_stored(
 ) -> bool:
     """Returns whether the kernel stores where it loads, or at an unknown place, before it loads there.
 
-    A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
+    A loop may put back just the elements that the same iteration has loaded: that changes nothing that later iterations load.
     """
     stores = [one for one in between if one.kind in _CHANGING]
     near = [one for one in stores if one not in addresses or is_near(addresses, one, loads)]
@@ -212,26 +213,27 @@ def _is_stored(
 
 
 def fits_in_block(evidence: Evidence, before: Loop, loop: Loop | None, loads: Sequence[Site]) -> bool:
-    """Returns whether a block could keep what it loads in the loop until then, since the loop before, in registers or in shared memory.
+    """Returns whether a block could keep, in registers or shared memory, what these loads bring from the loop `before` until they run again.
 
-    If a loop around this one does not hold the one before, all of its turns are read anew. Without a loop, each warp loads once.
+    A loop around theirs that does not hold the one before reads anew in all of its iterations. Without a loop, each warp loads
+    once.
     """
     first = min(_loops_since(evidence, before, loop), key=lambda one: one.start) if loop else None
     return _bytes_of_block(evidence, loads, first) <= _MOST_KEPT_BYTES
 
 
 def _adds_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
-    """Returns whether a loop that is run once after the one before stores nothing, so that both could run as one.
+    """Returns whether a loop that runs once after the one `before` it stores nothing, so that both could run as one.
 
-    Sums, and maxima, can be corrected when what they depend on changes, as in a softmax of one pass. A result for each element has to wait for
-    the end of the loop before.
+    Sums and maxima can be corrected when what they depend on changes, as in a softmax of one pass. A result for each element has
+    to wait for the end of the loop before.
     """
     stores = any(site.kind in _CHANGING for site in evidence.inside(loop))
     return not stores and _loops_since(evidence, before, loop) == [loop]
 
 
 def _loops_since(evidence: Evidence, before: Loop, loop: Loop) -> list[Loop]:
-    """Returns the loop, and those around it that do not hold the one before."""
+    """Returns the loop, and those around it that do not hold the one `before`."""
     return [
         one
         for one in evidence.loops.get(evidence.inside(loop)[0].function, [])
@@ -240,7 +242,7 @@ def _loops_since(evidence: Evidence, before: Loop, loop: Loop) -> list[Loop]:
 
 
 def _bytes_of_block(evidence: Evidence, loads: Sequence[Site], loop: Loop | None) -> float:
-    """Returns how many bytes the loads bring to a block each time that it enters the loop, or once without one."""
+    """Returns how many bytes these loads bring to a block each time that it enters the loop, or in all without a loop."""
     sites = evidence.by_function[loads[0].function]
     entering = evidence.last_before(loads[0].function, loop) if loop else sites[0]
     if entering is None or evidence.shape is None:
@@ -249,9 +251,10 @@ def _bytes_of_block(evidence: Evidence, loads: Sequence[Site], loop: Loop | None
 
 
 def first_addresses(sites: Sequence[Site], thread: str = "") -> dict[Site, int]:
-    """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code; each thread has its own.
+    """Returns the lower half of the first address of each access, with made-up numbers for what is not in the code; each `thread` has its own.
 
-    All instructions act, as if all predicates held and no branch were taken: turns that are peeled off a loop end one by one.
+    All instructions act, as if all predicates held and no branch were taken: iterations that are peeled off a loop end one by
+    one.
     """
     numbers, needed = _MadeUp(thread), _find_needed(sites)
     found: dict[Site, int] = {}
@@ -279,7 +282,7 @@ def _find_needed(sites: Sequence[Site]) -> set[Site]:
 
 
 class _MadeUp(Operations[int]):
-    """Follows numbers of 32 bits through the code in the order of its text. What cannot be computed, such as a loaded value, gets one that nothing else has."""
+    """Follows numbers of 32 bits through the code in the order of its text. A loaded value, or what else is not known, gets one of its own."""
 
     def __init__(self, thread: str) -> None:
         self.by_register: dict[str, int] = {}
@@ -295,14 +298,14 @@ class _MadeUp(Operations[int]):
         return number % _WORD
 
     def result(self, site: Site, register: str) -> int:
-        """Returns what an instruction writes to a register. Those behind the first hold upper halves, or what lies behind in memory."""
+        """Returns what an instruction writes to a register. Its registers after the first hold upper halves, or the words that follow in memory."""
         number, place = super().result(site, register), site.use.written.index(register)
         if not (number and place):
             return number
         parameter = site.instruction.name in _LOOKING_UP and _PARAMETER.fullmatch(
             site.instruction.operands[1]
         )
-        # The word behind it may be read alone elsewhere.
+        # Another instruction may read that word alone.
         return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
@@ -335,7 +338,7 @@ class _MadeUp(Operations[int]):
 
 
 def _word_of(parameter: re.Match[str], place: int) -> str:
-    """Returns the name of one of the words of 32 bits that a load takes from this parameter on."""
+    """Returns the name of the 32-bit word that stands so many `place`s behind the start of this parameter."""
     return f"{parameter[1]}[{int(parameter[2], 16) + 4 * place:#x}]"
 
 
@@ -344,10 +347,10 @@ def _make_up(name: str) -> int:
 
 
 def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the part of the work on addresses that is no longer needed without these parts of the loads.
+    """Returns which part of the work on addresses goes with these parts of the loads.
 
-    Which executions of a load stay is not known, but each of them needs as much work on its address as today. What is computed outside
-    of the innermost loop around a load is computed once for many of them, and stays.
+    Which executions of a load stay is not known, but each of them needs as much work on its address as today. What is computed
+    outside of the innermost loop around a load is computed once for many of them, and stays.
     """
     served: dict[Site, float] = {}
     gone: dict[Site, float] = {}
@@ -364,9 +367,10 @@ def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> 
 
 
 def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
-    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code; they may do so by a step to the next turn's address.
+    """Returns the work on addresses whose results reach nothing but these loads, if only by a step to the next iteration's address.
 
-    The step stays, as one of another loop. An index that is also counted, compared or stored stays, and so does all that it is computed from.
+    It is in the order of the code. The step itself stays: a loop over what is kept takes such steps, too. An index that is also
+    counted, compared or stored stays, and so does all that it is computed from.
     """
     work = set(find_address_work_of(evidence, loads))
     read_by = {function: readers_in(evidence, function) for function in {site.function for site in work}}
@@ -384,7 +388,7 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
 
 
 def _is_step(evidence: Evidence, site: Site, served: Set[Site]) -> bool:
-    """Returns whether an instruction of a loop moves on to the address of the next turn, and nothing but what is served reads that."""
+    """Returns whether an instruction of a loop computes the address of the next iteration, and only what is `served` reads it."""
     if site.kind not in COMPUTED or evidence.innermost_loop(site) is None:
         return False
     uses = set(uses_of(evidence, site))

@@ -1,7 +1,7 @@
-"""Finds stores that another one makes useless: those that a loop overwrites itself, or a later one, and those of all threads to one place.
+"""Finds stores that others make useless: the same loop or a later one overwrites them, or all threads store to one place.
 
-However many warps store to one place, and from however many SMs, one slice of L2 takes them all, while the others idle. No counter shows
-that, and whatever else is requested waits behind them.
+However many warps store to one place, and from however many SMs, one slice of L2 takes them all, while the others idle. No
+counter shows that, and all other requests wait behind them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES, SIZE_OF_L2
 
-# L2's cycles for a sector: `scaled_by_all` of one_place.cu in tests/data/causes, which does little else, takes as many on an H200. At its peak, a
-# slice moves two sectors a cycle ("NVIDIA A100 Tensor Core GPU Architecture": 5,120 bytes from 80 slices).
+# L2's cycles for a sector, measured on an H200 with `scaled_by_all` of one_place.cu in tests/data/causes, which does little else. At its
+# peak, a slice moves two sectors a cycle ("NVIDIA A100 Tensor Core GPU Architecture": 5,120 bytes from 80 slices).
 _CYCLES_A_SECTOR = 0.586
 # The part of the time below which nothing is named.
 _SOME = 0.03
@@ -38,9 +38,9 @@ _SOME = 0.03
 
 @kept
 def part_overwritten(evidence: Evidence, store: Site) -> float:
-    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
+    """Returns the part of a loop's stores that the loop itself overwrites. A store that acts only in the last iteration overwrites nothing.
 
-    The compiler may have unrolled some of the turns, or all.
+    The compiler may have unrolled some of the iterations, or all.
     """
     turns = count_in_a_row(evidence, store) / (1 - has_fixed_address(evidence, store))
     acting = turns * min(1.0, store.acting_lanes / (store.lanes or LANES))
@@ -48,9 +48,10 @@ def part_overwritten(evidence: Evidence, store: Site) -> float:
 
 
 def count_in_a_row(evidence: Evidence, store: Site) -> int:
-    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before.
+    """Returns how many stores to the same address stand in a row, including this one. Each overwrites the one before.
 
-    Barriers of an unrolled loop are counted alike, with no branch between them.
+    No branch or barrier stands between them. Barriers of an unrolled loop are counted in the same way, with no branch between
+    them.
     """
     registers, place = address_registers(store.instruction), address_of(store)
     sites = evidence.around(store)
@@ -70,7 +71,7 @@ def count_in_a_row(evidence: Evidence, store: Site) -> int:
 
 
 class TakenBack(NamedTuple):
-    """Loads by which threads take back what they have stored in an earlier loop, and those of these stores that they then overwrite."""
+    """The loads by which threads read back what they stored in an earlier loop, and those of these stores that they overwrite later."""
 
     loads: list[Site]
     overwritten: list[Site]
@@ -78,10 +79,10 @@ class TakenBack(NamedTuple):
 
 @kept
 def find_taken_back(evidence: Evidence) -> TakenBack:
-    """Returns the loads from the places to which the same thread stored in an earlier loop, if a block could have kept the values.
+    """Returns the loads by which threads read back what they stored themselves in an earlier loop, if a block could have kept the values.
 
-    Nothing else may have stored there since, and nothing else may read nearby, where another thread may have stored. The loads may be
-    those of a loop, or of one that the compiler has unrolled whole.
+    Since then, nothing else may have stored there, and nothing else may load nearby, where another thread may have stored. The
+    loads may stand in a loop, or outside of all loops, as in one that the compiler has unrolled completely.
     """
     found = TakenBack([], [])
     for sites in evidence.by_function.values():
@@ -99,14 +100,14 @@ def find_taken_back(evidence: Evidence) -> TakenBack:
 
 
 def _may_be_of_own(site: Site) -> bool:
-    """Returns whether this is a load of what the kernel may have stored, but not of what other threads are expected to store."""
+    """Returns whether a load may read what the kernel stored, and is not meant to read what other threads store."""
     return site.kind == "global load" and ".CONSTANT" not in site.opcode and ".STRONG" not in site.opcode
 
 
 def _taken_back(
     evidence: Evidence, addresses: Mapping[Site, int], before: Loop, loop: Loop | None
 ) -> TakenBack:
-    """Returns what a loop, or the code behind all loops, takes back of all that one before it has stored."""
+    """Returns what a loop, or the code behind it outside of all loops, reads back of what the loop `before` stored."""
     since = [one for one in addresses if one.instruction.offset >= before.start]
     stored = [one for one in since if one.kind == "global store" and one.instruction in before]
     later = [
@@ -128,14 +129,17 @@ def _taken_back(
 def _come_to_the_same(
     addresses: Mapping[Site, int], some: Collection[Site], others: Collection[Site]
 ) -> bool:
-    """Returns whether these and those are executed about as often, and begin at the same places. A loop that is unrolled further begins at more."""
+    """Returns whether two groups of accesses run about as often, and begin at the same places, or one at more: its loop may be unrolled further."""
     first, second = (sum(one.executed for one in each) for each in (some, others))
     places, more = sorted(({addresses[one] for one in each} for each in (some, others)), key=len)
     return 0 < max(first, second) <= NEARLY_ALIKE * min(first, second) and places <= more
 
 
 def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:
-    """Returns how often these store to each place at least, on average: what device memory has not taken in is in L2, and no other place was stored to."""
+    """Returns how often, at least and on average, these stores store to each place.
+
+    All places together have no more bytes than device memory took in and L2 can hold.
+    """
     in_l2, written = (evidence.find(name) for name in (SIZE_OF_L2, "dram_bytes_written"))
     if not in_l2 or written is None:
         return 0.0
@@ -143,7 +147,7 @@ def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:
 
 
 def is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
-    """Returns whether the loop loads from other places of the array to which it stores, with a barrier between turns."""
+    """Returns whether a loop loads from other places of the array to which it stores, with a barrier between iterations."""
     if not any(site.kind == "barrier" for site in evidence.around(store)):
         return False
     arrays = find_pointers(evidence, store)
@@ -153,7 +157,7 @@ def is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
 
 
 def find_other_loads(evidence: Evidence, store: Site) -> list[Site]:
-    """Returns the loads of a loop from other places than that to which it stores."""
+    """Returns the loads in a store's loop from other places than that of the store."""
     return [
         site
         for site in evidence.around(store)
@@ -175,7 +179,7 @@ def add_stores_alike(evidence: Evidence) -> Evidence:
 
 @kept
 def find_stores_alike(evidence: Evidence) -> list[Site]:
-    """Returns the stores that have one address in all threads of the grid, and that keep a slice of L2 busy."""
+    """Returns the stores that have the same address in all threads of the grid and keep a slice of L2 busy."""
     cycles = evidence.find("lts__cycles_elapsed.max")
     if not cycles or evidence.shape is None:
         return []
@@ -193,7 +197,7 @@ def find_stores_alike(evidence: Evidence) -> list[Site]:
 
 @kept
 def sectors_by_place(evidence: Evidence) -> Mapping[object, float]:
-    """Returns how many sectors such stores make of each place: what they took their address from, and which of its sectors."""
+    """Returns how many sectors such stores write at each place. What made the address, and the sector behind that, identify a place."""
     found: dict[object, float] = {}
     for site in find_stores_alike(evidence):
         made = frozenset(makers_of_address(evidence, site))

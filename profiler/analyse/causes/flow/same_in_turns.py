@@ -1,4 +1,4 @@
-"""Finds what is the same in each turn of a loop: instructions that find the same again, and accesses of an address that stays."""
+"""Finds what is the same in each iteration of a loop: instructions that compute the same, and accesses to the same address."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 
-_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
+_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # read what others stored, or other lanes hold
 _END = itemgetter(0)
 _NO_NAMES: frozenset[str] = frozenset()
 
 
 class Steady(NamedTuple):
-    """The instructions of a loop that find the same in each of its turns, and the accesses whose address is the same."""
+    """The instructions of a loop that compute the same in each iteration, and the accesses whose address stays the same."""
 
     instructions: frozenset[Site]
     accesses: frozenset[Site]
@@ -29,8 +29,8 @@ class Steady(NamedTuple):
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
     """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop.
 
-    Where the loops around it leave the address as it is, too, it repeats for as many turns as all of them make together. Past a barrier
-    or a fence in one of them, others may have changed what is there.
+    If the loops around it leave the address as it is, too, it repeats for as many iterations as all of them make together. A loop
+    around it with a barrier or a fence does not count: others may have changed what is there.
     """
     if evidence.innermost_loop(site) is None or not address_registers(site.instruction):
         return 0.0
@@ -52,30 +52,31 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
 
 
 def may_change(site: Site) -> bool:
-    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
+    """Returns whether an instruction may have another result although its operands are the same. Parameters and other constants never change."""
     reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
     return reads_what_changes and site.instruction.name != "LDC"
 
 
 @kept_of_code
 def find_steady(evidence: Evidence, loop: Loop) -> Steady:
-    """Returns what is the same in each turn of a loop.
+    """Returns what is the same in each iteration of a loop.
 
-    * A register that is written anew in each turn holds the same value there, if the instruction that writes it finds the same.
-    * A value that is written under a predicate counts only for instructions under the same predicate, until that is written anew, unless
-      the predicate is the same in each turn and the register counted before it.
-    * What is written where a branch may pass by counts no further than the end of that code, unless each turn takes the same side of
-      the branch and the register counted before it.
-    * Nothing counts inside of loops in this one, since they may change it again.
+    * A register that each iteration writes anew holds the same value from there on, if the instruction that writes it computes
+      the same.
+    * A value that is written under a predicate counts only for instructions under the same predicate, until that is written anew.
+      It counts for all if the predicate is the same in each iteration and the register counted before.
+    * A value that is written in code which a branch may skip counts no further than the end of that code. It counts beyond if
+      each iteration goes the same way at the branch and the register counted before it.
+    * Nothing counts inside of inner loops, since they may change it again.
     """
     inside = evidence.inside(loop)
     changed = set[str]().union(*[site.use.results for site in inside])
     written = changed_in(evidence, loop)
     found: set[Site] = set()
     accesses: set[Site] = set()
-    same: set[str] = set()  # registers and predicates that have the value of each turn
-    under: dict[str, set[str]] = {}  # those that have it for instructions under a predicate
-    # Code that a branch may pass by: by its end, and the registers that stay known behind it, those of which nothing is known there.
+    same: set[str] = set()  # registers and predicates that have the same value here in each iteration
+    under: dict[str, set[str]] = {}  # by predicate, those that have it for instructions under that predicate
+    # Code that a branch may skip: by its end and the registers that stay known behind it, the registers that become unknown there.
     passed: dict[tuple[int, frozenset[str]], set[str]] = {}
     for site in inside:
         while passed and (ended := min(passed, key=_END))[0] <= site.instruction.offset:
@@ -86,7 +87,7 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
         alike = known | under[guard] if is_here and guard in under else known
         if site.kind in ACCESSES and address_registers(site.instruction) & written <= alike:
             accesses.add(site)
-        # Whether it acts may change from turn to turn: where it does, it finds the same. A branch then goes another way.
+        # If only its predicate changes, an instruction computes the same whenever it acts. A branch, however, goes another way.
         chosen_by = predicates_in(guard) if guard else _NO_NAMES
         needed = site.taken if site.kind == "control" else site.taken - chosen_by
         is_alike = not may_change(site) and needed & changed <= alike

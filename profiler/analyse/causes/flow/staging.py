@@ -1,4 +1,4 @@
-"""Finds the loads from global memory whose values go to shared memory, where the whole block uses them, as those of a tile do."""
+"""Finds the loads from global memory whose values go to shared memory for the whole block, as those of a tile do."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.registers import REGISTER, read_registers, use_of
 
-_REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
+_REACH = 512  # instructions searched behind a load: an iteration that stages tiles has several hundred
 _PACKING = ("PRMT", "MOV", "F2FP", "HADD2")
 _ELEMENT_BY_ELEMENT: tuple[Kind, ...] = ("fp32", "conversion", "special", "integer", "other")
 # Tensor cores may read a tile from shared memory themselves.
 _USING_TILES: tuple[Kind, ...] = ("shared load", "tensor")
 _PRODUCTS = ("FMUL", "HMUL2", "FFMA", "HFMA2", "IMAD")
-# With fewer turns, what stays beside the loop is a large part of all: an exchange after it, or a table that is filled before it.
+# With fewer iterations, too large a part of the work is outside of the loop: an exchange after it, or a table filled before it.
 TURNS_WORTH_IT = 4
 
 
 @kept
 def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the loaded value goes to shared memory, as it is or changed by itself, such as converted, scaled or shifted."""
+    """Returns whether the loaded value goes to shared memory: as it is, or converted, scaled or shifted, but not joined with another one."""
     if site.instruction.name in COPIES_TO_SHARED:
         return True
     if site.kind != "global load":
@@ -51,7 +51,7 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
 
 
 def _following(evidence: Evidence, site: Site) -> Iterator[Instruction]:
-    """Yields the instructions after this one, as far as the search goes; in a loop, those of one turn."""
+    """Yields the instructions after this one, as far as the search goes; in a loop, those of one iteration."""
     code, loop = evidence.profile.code, evidence.innermost_loop(site)
     if code is None:
         return
@@ -71,10 +71,10 @@ def stored_registers(instruction: Instruction) -> frozenset[str]:
 def _is_of_one_value(
     instruction: Instruction, held: Set[str], changed: Set[str] | None, uses_tiles: bool
 ) -> bool:
-    """Returns whether an instruction makes one value of a loaded one: with what its loop has not `changed`, it converts, scales or shifts it.
+    """Returns whether an instruction converts, scales or shifts one loaded value, with nothing else that its loop has `changed`.
 
-    In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In another, a product of two loaded values
-    is a step of a sum, such as of a dot product.
+    In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In any other loop, a product of two
+    loaded values is a step of a sum, as in a dot product.
     """
     if kind_of(instruction.opcode) not in _ELEMENT_BY_ELEMENT:
         return False

@@ -29,7 +29,7 @@ def part_working(evidence: Evidence) -> float:
 
 
 def may_be_fewer(evidence: Evidence) -> bool:
-    """Returns whether the number of blocks that have work is only the most that it can be."""
+    """Returns whether the number of blocks that have work is only an upper bound."""
     return _find_working(evidence)[1]
 
 
@@ -37,9 +37,9 @@ def may_be_fewer(evidence: Evidence) -> bool:
 def _find_working(evidence: Evidence) -> tuple[float, bool]:
     """Returns the part of the blocks that do not end at once, before they have stored anything, and whether it may be less.
 
-    Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
-    thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
-    more of them than warps that go on.
+    A block that ends at once leaves its place to the next one after a few instructions: it is no part of a wave. A test that
+    depends on the thread may end only some warps of a block, and the block stays. But each block that stays has at least one
+    warp, so there are no more such blocks than warps that go on.
     """
     part, differing = 1.0, set[Site]()
     for site, following in pairwise(evidence.sites):
@@ -73,7 +73,7 @@ def _warps_of_block(evidence: Evidence) -> int:
 
 
 def find_missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
+    """Returns how many warps are missing, on average on SMs at work, as a share of those that would fit and that the grid has."""
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     fitting = (limit or 0.0) * min(1.0, count_waves(evidence) or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
@@ -83,8 +83,8 @@ def find_missing_warps(evidence: Evidence) -> float:
 def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the code in which one warp of a block works without the others, with the part of the missing warps that its idle lanes explain.
 
-    While that warp works, all others of its block are missing, each for as long as it is sampled. Where others still work meanwhile, that makes
-    more than are missing.
+    While that warp works, all others of its block are missing, as long as samples find it there. If others still work meanwhile,
+    more warps would be explained than are missing: then the parts are scaled down.
     """
     shape, missing = evidence.shape, find_missing_warps(evidence)
     total = sum(site.instruction.samples or 0 for site in evidence.sites)
@@ -100,7 +100,7 @@ def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
 
 
 def _work_of_one_warp(evidence: Evidence, shape: LaunchShape) -> Iterator[Site]:
-    """Yields what a warp does after the others have ended, and that to which each turn of a loop sends a single one, while the others pass it by."""
+    """Yields the code that one warp executes after the others have ended, and the code to which each iteration of a loop sends one warp alone."""
     for sites in evidence.by_function.values():
         are_last = False
         for before, site in pairwise(sites):
@@ -111,13 +111,13 @@ def _work_of_one_warp(evidence: Evidence, shape: LaunchShape) -> Iterator[Site]:
 
 
 def _is_for_one_warp(evidence: Evidence, shape: LaunchShape, site: Site) -> bool:
-    """Returns whether one of as many turns as a block has warps executes this. What data decides is executed so often only by chance."""
+    """Returns whether an instruction runs once in as many iterations as a block has warps. What data decides runs so often only by chance."""
     loop = evidence.innermost_loop(site) if shape.warps_of_block > 1 else None
     return loop is not None and math.isclose(shape.warps_of_block * site.executed, loop.iterations)
 
 
 def _leaves_one_warp(shape: LaunchShape, end: Site, following: Site) -> bool:
-    """Returns whether, of several warps of a block that come to an exit, one goes on behind it."""
+    """Returns whether several warps of a block come to an EXIT, and one goes on behind it."""
     going_on = following.executed
     is_one = going_on <= shape.blocks < end.executed <= going_on * shape.warps_of_block
     return is_one and end.instruction.predicate is not None

@@ -10,8 +10,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
+    derived_from,
     find_address_work_of,
-    made_of,
     written_by_any,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
@@ -69,7 +69,7 @@ def _goes_in_steps(inside: Sequence[Site]) -> bool:
     """Returns whether the threads of a block meet in each turn, and go on from what others stored in shared memory in the turn before, as in a tree."""
     loads = {site for site in inside if site.kind == "shared load"}
     meets = any(site.kind == "barrier" for site in inside)
-    return meets and any(site.kind == "shared store" for site in made_of(inside, loads))
+    return meets and any(site.kind == "shared store" for site in derived_from(inside, loads))
 
 
 def _unrolled(

@@ -1,4 +1,4 @@
-"""Knows threads that take neighbouring elements each, and make a result of each one by itself, in the same way: any thread could take any of them."""
+"""Knows whether each thread takes neighbouring elements and treats each by itself, in the same way: any thread could take any of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.loop_carried import is_carried
 
-# Registers that copies of an unrolled turn have each for themselves, and the predicates by which they test the end of the data.
+# What differs between copies of an unrolled iteration: their registers, and the predicates by which they test the end of the data.
 _OWN = re.compile(r"^@\S+ |(?<![\w.])U?[RP]\d+(?:\.reuse)?")
 _OF_CONSTANTS = ("LDC", "ULDC")
 
@@ -23,8 +23,8 @@ _OF_CONSTANTS = ("LDC", "ULDC")
 def count_elements_alike(evidence: Evidence) -> int:
     """Returns how many neighbouring elements each thread takes one by one, and treats alike; 0 where it does anything else.
 
-    Each store takes what one load of each array brought, and no other store does. What is made of these in between is the same for all
-    stores, and depends neither on the thread, nor on others, nor on the turn before of a loop.
+    Each store takes what one load of each array brought, and no other store takes it. What is made of these in between is the
+    same for all stores. It depends neither on the thread, nor on others, nor on the iteration before.
     """
     accesses = evidence.of(*MOVING)
     stores = [site for site in accesses if site.kind == "global store"]
@@ -51,7 +51,7 @@ def _forms_of(makers: Set[Site]) -> Counter[str]:
 
 
 def _is_of_others(evidence: Evidence, one: Site) -> bool:
-    """Returns whether a result depends on the thread, on other lanes or threads, or on the turn before."""
+    """Returns whether a result depends on the thread, on other lanes or threads, or on the iteration before."""
     from_elsewhere = one.kind not in (
         "global load",
         "fp32",

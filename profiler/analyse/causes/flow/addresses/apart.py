@@ -34,10 +34,11 @@ def unused_of(sites: Iterable[Site]) -> float:
 
 @kept
 def find_updates_apart(evidence: Evidence) -> list[Site]:
-    """Returns the atomics by which each lane updates the elements of a row of its own, turn after turn.
+    """Returns the atomics by which each lane updates the elements of a row of its own, iteration after iteration.
 
-    If neighbouring lanes took neighbouring elements of one row, as many updates would be of as many places, and a request would touch few
-    sectors. Contended atomics wait for others at their place, however the lanes lie. How far some copies of an unrolled turn go on may not be known.
+    If neighbouring lanes took neighbouring elements of one row, there would be as many updates of as many places, and a request
+    would touch few sectors. Contended atomics wait for others at their place, however the lanes lie. It is enough if one copy of
+    an unrolled iteration is known to move on.
     """
     atomics = find_counted(evidence, "atomic")
     if not atomics or evidence.atomics_are_contended:
@@ -52,9 +53,10 @@ def find_updates_apart(evidence: Evidence) -> list[Site]:
 
 
 def count_bytes_apart(evidence: Evidence) -> Evidence:
-    """Returns the evidence in which accesses whose lanes lie apart need the sectors that their bytes fill side by side.
+    """Returns the evidence in which accesses whose lanes lie apart need only the sectors that their bytes would fill side by side.
 
-    Of each request, the fewest sectors were counted as whole ones. Where few lanes act, those of other requests could use the rest of it.
+    The fewest sectors of a request were counted as whole ones. If few lanes act, lanes of other requests could use the rest of a
+    sector.
     """
     apart = [site for site in find_counted(evidence, *MOVING) if lies_apart(evidence, site)]
     if not (evidence.has_costs and apart):
@@ -74,8 +76,8 @@ def count_bytes_apart(evidence: Evidence) -> Evidence:
 def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
 
-    A run that starts anywhere touches less than one sector, on average, beyond those that its bytes fill. Lanes without an element ask for
-    no bytes, and the fewest sectors that were counted are whole ones.
+    A run that starts anywhere touches, on average, less than one sector beyond those that its bytes fill. The bytes of the acting
+    lanes count, since the fewest sectors that were counted are whole ones.
     """
     if not evidence.has_costs or site.acting is None or not site.excess_sectors:
         return False
@@ -93,9 +95,9 @@ def is_misaligned(evidence: Evidence, site: Site) -> bool:
 
 
 def _rows(evidence: Evidence, site: Site) -> int:
-    """Returns how many rows of its block a warp accesses, which lie apart and may each start inside a sector.
+    """Returns how many rows of its block a warp accesses. They lie apart, and each may start inside a sector.
 
-    Rows that fill only one sector touch two if they start inside it, and also if every other element is taken: they count as one.
+    Rows that fill only one sector count as one: they touch two if they start inside it, but also if every other element is taken.
     """
     columns, *others = evidence.shape.block if evidence.shape else (LANES, 1)
     if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
@@ -104,7 +106,7 @@ def _rows(evidence: Evidence, site: Site) -> int:
 
 
 def find_side_by_side(evidence: Evidence) -> set[Site]:
-    """Returns accesses that take the elements of each lane one by one, and that fill together the sectors that each of them touches.
+    """Returns the accesses that take the elements of each lane one by one, and that together fill the sectors that each of them touches.
 
     So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
     """

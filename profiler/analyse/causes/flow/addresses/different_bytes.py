@@ -1,8 +1,8 @@
 """Knows accesses that take different bytes of device memory, so that it has to move all of them, whatever else is changed.
 
-Two accesses of one array lie apart where each block takes a part of the array by one of them, and the part behind it by the other. The
-addresses of all threads of the first blocks show it. Parameters need not be known for that: large numbers stand for them, and only what is
-the same for two choices of these counts.
+Two accesses to one array lie apart if each block takes a part of the array by one of them, and the part behind it by the other.
+The addresses of all threads of the first blocks show it. Parameters need not be known for that: large numbers stand for them, and
+only what is the same for two choices of these counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_ACCESSES = 8  # of one array: each is compared with each other one
 _AXES = "XYZ"
 # Where constants hold the size of the block and then that of the grid, before Blackwell.
 _SIZES = {f"c[0x0][{4 * place:#x}]" if place else "c[0x0][0x0]": place for place in range(6)}
-_FIRST_WITH_OTHERS = 10.0
+_BLACKWELL = 10.0
 _LARGE = 1 << 24  # farther than the first blocks reach
 _CHOICES = (1, 2)
 _Numbers = tuple[int, ...] | None  # that the threads hold; None where they are not known
@@ -39,10 +39,10 @@ _LOADING_CONSTANTS = ("LDC", "ULDC")
 
 
 def count_different_sectors(evidence: Evidence, kind: Kind) -> float:
-    """Returns how many sectors accesses of a kind need at least, of those whose bytes are known to differ.
+    """Returns how many sectors the accesses of a kind need at least: those of accesses whose bytes are known to differ.
 
-    They are executed once, and each thread of the grid has an address of its own. What the kernel both stores and loads is left out, as it
-    could keep that in shared memory.
+    These accesses are executed once, and each thread of the grid has an address of its own. What the kernel both stores and loads
+    is left out, as it could keep that in shared memory.
     """
     others: Kind = "global store" if kind == "global load" else "global load"
     of_others = [find_pointers(evidence, site) for site in evidence.of(others, "atomic")]
@@ -70,7 +70,7 @@ class _Access(NamedTuple):
 
 
 def _sectors_apart(accesses: Sequence[_Access]) -> float:
-    """Returns the sectors of those accesses of an array that lie apart from each other, the largest first."""
+    """Returns the sectors of those accesses to an array that lie apart from each other. The largest are chosen first."""
     taken: list[_Access] = []
     for one in sorted(accesses, key=lambda one: -(one.site.ideal_sectors or 0.0)):
         if all(_lie_apart(one, other) for other in taken):
@@ -79,10 +79,11 @@ def _sectors_apart(accesses: Sequence[_Access]) -> float:
 
 
 def _lie_apart(one: _Access, other: _Access) -> bool:
-    """Returns whether no thread takes by one access what a thread of these or later blocks takes by the other, at multiples of their width.
+    """Returns whether two accesses of one width never touch the same place, neither by threads of these blocks nor by those of later ones.
 
-    Both accesses have one pattern, at some distance from each other. Along some axis of the grid, a block goes on farther than that, and
-    by as many times as much whatever the parameters are: so the next blocks show whether they come to the same places.
+    Both have the same pattern, at some distance from each other, and all places are multiples of the width. Along some axis of
+    the grid, a block goes on farther than that distance. It does so by the same ratio whatever the parameters are: so these
+    blocks show whether any come to the same places.
     """
     if one.site.width != other.site.width or one.behind != other.behind:
         return False
@@ -135,7 +136,7 @@ class _Threads(Operations[_Numbers]):
         assert evidence.shape is not None
         self._evidence, self._choice = evidence, choice
         capability = evidence.profile.compute_capability
-        sizes = () if capability and float(capability) >= _FIRST_WITH_OTHERS else _SIZES
+        sizes = () if capability and float(capability) >= _BLACKWELL else _SIZES
         shape = evidence.shape
         self._sizes = {name: (*shape.block, *shape.grid)[place] for name, place in dict(sizes).items()}
         block, blocks = shape.block, _first_blocks(shape)

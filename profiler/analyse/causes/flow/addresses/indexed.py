@@ -38,8 +38,8 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
     into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
 
-    A loaded index from which a loop walks on says where a row begins. The elements of a row are neighbours, and so may be the lanes that
-    take them.
+    An index from which a loop walks on does not count: it says where a row begins. The elements of a row are neighbours, and so
+    may be the lanes that take them.
     """
     of_address = address_registers(site.instruction)
     loaded: list[tuple[Site, set[str]]] = []
@@ -58,7 +58,8 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 def is_looked_up(evidence: Evidence, access: Site) -> bool:
     """Returns whether a loaded number that is no index says where a lane goes, as a position says in which cell of a grid it lies.
 
-    Many such numbers become one index. A list that begins where a table says, at the cell of each lane, is another one for each cell.
+    Many such numbers become one index. A table may say where the list of each cell begins: then this index says which list a lane
+    takes.
     """
     makers = [*makers_since_access(evidence, makers_of_address(evidence, access))]
     places = [
@@ -73,8 +74,8 @@ def is_looked_up(evidence: Evidence, access: Site) -> bool:
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 
-    What has 64 bits may be a pointer as well, unless it is multiplied. A multiplied value from shared memory is an index, too, where
-    loaded values were stored there.
+    What has 64 bits may as well be a pointer, unless it is multiplied. A multiplied value from shared memory is such an index,
+    too, if loaded values were stored there.
     """
     sources = [_before_wrapping(evidence, one) for one in sources_of(evidence, site, registers)]
     return any(one.kind == "global load" and (width > 1 or one.width <= WORD_BITS) for one in sources) or (
@@ -85,9 +86,9 @@ def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width:
 
 
 def _before_wrapping(evidence: Evidence, site: Site) -> Site:
-    """Returns the load of an index to which an instruction adds the length where it is negative, as Numba does for `x[-1]`; of others the instruction itself.
+    """Returns the load of an index to which an instruction adds the length if it is negative, as Numba does for `x[-1]`; else the instruction.
 
-    What is added is the length under a mask, or chosen, by nothing but the sign of the index.
+    Nothing but the sign of the index decides whether the length is added, by a mask or by a choice.
     """
     parts = sources_of(evidence, site) if site.instruction.name == "IADD3" else []
     added = {one for one in parts if one.instruction.name in _ADDED_BY_SIGN}
@@ -100,9 +101,10 @@ def _before_wrapping(evidence: Evidence, site: Site) -> Site:
 
 
 def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
-    """Returns whether an instruction of a loop reads what each turn computes from the turn before, as a counter or a pointer that moves on.
+    """Returns whether an instruction of a loop reads what each iteration computes from the one before, such as a counter or a moving pointer.
 
-    What is computed from a place that the turn before has loaded, as along a list, does not move on to a neighbour.
+    A place that is computed from what the iteration before has loaded, as along a list, does not count: it need not be a
+    neighbour.
     """
     return any(
         is_carried(evidence, one)
@@ -116,13 +118,13 @@ def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
 
 
 def computed_in_loop(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
-    """Returns the instructions of a loop, other than loads, whose results these registers may hold, also from the turn before."""
+    """Returns the instructions of a loop, other than loads, whose results these registers may hold, also from the iteration before."""
     writers = writers_of_any(evidence, site, registers)
     return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
 
 
 def scaled_index(site: Site) -> tuple[set[str], int] | None:
-    """Returns the registers of an index, and by how many bytes an instruction multiplies it, if it makes an address of it."""
+    """Returns the registers of an index, and by how many bytes an instruction multiplies it to make an address; None for any other instruction."""
     name, operands = site.instruction.name, site.instruction.operands
     if name == "IADD3":  # a byte lies as far on as its index says
         return set(REGISTER.findall(", ".join(operands[1:]))), 1
@@ -138,11 +140,11 @@ def scaled_index(site: Site) -> tuple[set[str], int] | None:
 
 
 def find_structure(evidence: Evidence, access: Site) -> int | None:
-    """Returns the bytes from one structure to the next where an access takes a member: more than the member has, and a constant.
+    """Returns the bytes from one structure to the next, if an access takes a member: a constant, and more than the member has.
 
-    The length of a row is a parameter in most programs, and the elements of a row are counted by the bytes of one. Where it is a constant, the
-    columns of such rows are like members, unless the turns of a loop take the elements of a row one after the other. What is multiplied once more
-    is an index still, and no address.
+    In most programs, the length of a row is a parameter, and an index within the row is multiplied by the bytes of one element.
+    If the length is a constant, the columns of such rows are like members, unless the iterations of a loop take the elements of a
+    row one after the other. What is multiplied once more is still an index, and no address.
     """
     work = find_address_work_of(evidence, [access])
     indices = {maker for one in work for maker in sources_of(evidence, one, _scaled_by(one))}
@@ -160,7 +162,7 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
 
 
 def _scaled_by(site: Site) -> set[str]:
-    """Returns the registers that an instruction multiplies, or shifts as a product does."""
+    """Returns the registers that an instruction multiplies, or shifts, which multiplies as well."""
     scaled = scaled_index(site) if site.instruction.name == "LEA" else None
     return scaled[0] if scaled else factors_of(site)
 

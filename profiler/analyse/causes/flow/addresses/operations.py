@@ -1,4 +1,4 @@
-"""Knows what the integer instructions do from which addresses are made, whatever is known of the numbers that they take."""
+"""Knows what the integer instructions that make addresses do, whatever is known of the numbers that they take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = re.compile(r"(?:^|\+)([^+]+)")
 _PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
 _MOVES = ("MOV", "UMOV", "R2UR")
 SUMS = ("IADD3", "UIADD3", "VIADD")
-CARRY = "IMAD.X"  # of a sum of 64 bits into its upper half, as a product with zero
+CARRY = "IMAD.X"  # adds the carry to the upper half of a 64-bit sum, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
 NEGATIVE = 1 << WORD_BITS - 1
@@ -47,7 +47,7 @@ class Operations(ABC, Generic[_Number]):
 
     @abstractmethod
     def other(self, site: Site, taken: Sequence[_Number], /) -> _Number:
-        """Returns what is known of any other result, that was made from these numbers."""
+        """Returns what is known of any other result that was made from these numbers."""
 
     @abstractmethod
     def sum(self, one: _Number, other: _Number) -> _Number: ...
@@ -66,7 +66,7 @@ class Operations(ABC, Generic[_Number]):
         """Returns what LOP3 makes of three numbers by its table; `by_table` computes it."""
 
     def address(self, access: Site) -> _Number:
-        """Returns the address of an access, or its lower half if it has 64 bits: behind the descriptor, which is the same for all threads."""
+        """Returns the address of an access, or its lower half if it has 64 bits. The descriptor before it is the same for all threads."""
         text = access.instruction.text.rpartition("[")[2].partition("]")[0]
         return reduce(self.sum, (self.operand(access, part) for part in _PARTS.findall(text)))
 
@@ -121,7 +121,7 @@ class Operations(ABC, Generic[_Number]):
 
 
 def _of_halves(upper: str, lower: str) -> int | None:
-    """Returns the number whose bits are those of two floats of 16 bits; nothing for what is printed otherwise, such as no number."""
+    """Returns the number whose bits are those of two 16-bit floats; None where they are not printed as numbers."""
     try:
         return int.from_bytes(struct.pack(">ee", float(upper), float(lower)), signed=True)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Finds the loads whose address has nothing of a thread but the remainder of its index: threads whose indices have the same remainder load the same."""
+"""Finds the loads whose address has nothing of a thread but a remainder of its index: threads with the same remainder load the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_INDEX = ("S2R", "S2UR", "LDC", "LDCU", "ULDC", "IMAD", "IABS", "MOV", "UMOV"
 
 @kept
 def find_loads_of_remainders(evidence: Evidence) -> Set[Site]:
-    """Returns such loads: where planes lie one after the other, for example, and each thread takes an element of one, and loads what all planes share."""
+    """Returns such loads. For example, each thread takes an element of one of several planes, and loads what all planes share."""
     remainders = set(_find_remainders(evidence))
     if not remainders:
         return set()
@@ -35,9 +35,9 @@ def _has_nothing_else(evidence: Evidence, load: Site, remainders: Set[Site]) -> 
 
 
 def _find_remainders(evidence: Evidence) -> Iterator[Site]:
-    """Yields what takes the multiples of a length away from an index of the whole grid: `index - length * (index / length)`.
+    """Yields the instructions that make a remainder of an index of the whole grid: `index - length * (index / length)`.
 
-    The steps of a division are under predicates, so that all that may have written a register counts.
+    The steps of a division are under predicates, so that all instructions count which may have written a register.
     """
     integers = evidence.of("integer")
     if not any(map(_is_quotient, integers)):
@@ -61,7 +61,10 @@ def _find_remainders(evidence: Evidence) -> Iterator[Site]:
 
 
 def _makes_index(site: Site) -> bool:
-    """Returns whether an instruction may be of `blockIdx.x * blockDim.x + threadIdx.x`; what adds more leads to a neighbour, as across the edge of a picture."""
+    """Returns whether an instruction may be a step of `blockIdx.x * blockDim.x + threadIdx.x`.
+
+    One that adds more leads to a neighbour, as across the edge of a picture.
+    """
     return site.instruction.name in _OF_INDEX and not _is_quotient(site)
 
 

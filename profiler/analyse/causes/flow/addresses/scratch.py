@@ -1,4 +1,4 @@
-"""Finds arrays in global memory that a block fills in each turn of a loop, and reads in the same turn: the next one overwrites them."""
+"""Finds arrays in global memory that a block fills and then reads in each iteration of a loop: the next iteration overwrites them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profiler.analyse.code.registers import written_registers
 
 
 class Scratch(NamedTuple):
-    """The stores that fill such an array, the loads that read it, and the bytes that a block has in it in a turn."""
+    """The stores that fill such an array, the loads that read it, and the bytes of it that a block uses in an iteration."""
 
     stores: Sequence[Site]
     loads: Sequence[Site]
@@ -25,9 +25,9 @@ class Scratch(NamedTuple):
 
 @kept
 def find_scratch(evidence: Evidence) -> list[Scratch]:
-    """Returns the arrays to which the turns of a loop store the same places again, and of which each turn loads as much as it has stored, behind a barrier.
+    """Returns the arrays in which each iteration of a loop stores to the same places and loads as much behind a barrier.
 
-    Nothing else loads from them before that in the turn: it could be what another turn has left there.
+    Nothing loads from them before that in the iteration: it could be what another iteration has left there.
     """
     found: list[Scratch] = []
     for loops in evidence.loops.values():
@@ -72,7 +72,7 @@ def _is_scratch(evidence: Evidence, loop: Loop, stores: Sequence[Site], loads: S
 
 
 def _comes_to_the_same(evidence: Evidence, loop: Loop, store: Site) -> bool:
-    """Returns whether the address of a store is made of nothing that the loop carries from one turn to the next, such as its counter."""
+    """Returns whether each iteration stores to the same address: it is made of nothing that the loop carries, such as its counter."""
     body, sources = loop.body, find_sources(evidence, loop)
     here = next(place for place, one in enumerate(body) if one.offset == store.instruction.offset)
     address = address_registers(store.instruction)

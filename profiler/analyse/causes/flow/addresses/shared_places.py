@@ -1,7 +1,7 @@
 """Finds out which bytes of shared memory an access may touch, and to which places only one thread of a block comes.
 
-That follows from the thread's index and from constants: an array that is declared begins at a constant, and each thread adds a part of
-its index. What a loop only reads there, as a block's parameters, lies before or behind all that the loop stores.
+That follows from the thread's index and from constants: a declared array begins at a constant, and each thread adds a part of its
+index. What a loop only reads there, such as a block's parameters, lies before or behind all that the loop stores.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _bytes_of(evidence: Evidence, access: Site) -> Between:
 
 @dataclass(frozen=True)
 class _Spans(Operations[Between]):
-    """Follows the bounds of a number, as many `steps` back as it may."""
+    """Follows the bounds of a number, at most so many `steps` back."""
 
     evidence: Evidence
     steps: int
@@ -124,10 +124,10 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
 
 
 def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:
-    """Returns the accesses of a loop at a place that stays for which a register would do, barriers or not.
+    """Returns the accesses of a loop to shared memory that a register could replace, barriers or not, because their place stays the same.
 
-    They are loads from a place where only the same thread stores in this loop, whoever else loads from there; and the stores there, if
-    nobody else does.
+    They are loads from a place to which only the same thread stores in this loop, whoever else loads from there. The stores there
+    are among them if no other thread loads from there.
     """
     accesses = [site for site in evidence.inside(loop) if site.kind == "shared load" or site.stores_in_shared]
     together: dict[frozenset[str], list[Site]] = {}
@@ -152,12 +152,12 @@ def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:
 
 
 def _are_its_own(evidence: Evidence, some: Sequence[Site], others: Sequence[Site]) -> bool:
-    """Returns whether only one thread comes to each of the places of some accesses from the same registers on, by these or by others."""
+    """Returns whether only one thread comes to each place of some accesses with the same address registers, by these or by `others`."""
     return _are_apart_in_threads(evidence, some) and all(is_apart(evidence, one, others) for one in some)
 
 
 def _are_apart_in_threads(evidence: Evidence, some: Sequence[Site]) -> bool:
-    """Returns whether no two threads of a block come to the same bytes, by any of these accesses from the same registers on."""
+    """Returns whether no two threads of a block come to the same bytes by any of these accesses, which have the same address registers."""
     threads = offsets_of_threads(evidence, some[0])
     sizes: dict[int, int] = {}
     for site in some:

@@ -1,4 +1,4 @@
-"""Finds loads by which each thread takes what other threads take, too, as the neighbours of a point in a stencil."""
+"""Finds loads of elements that other threads load, too, such as the neighbours of a point in a stencil."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _WORD = 1 << WORD_BITS
 
 @kept
 def find_shifted_loads(evidence: Evidence) -> list[list[Site]]:
-    """Returns the loads of several elements of which each lies as far from the next one for all threads, such as `x[i]` and `x[i + stride]`.
+    """Returns the groups of loads whose elements lie equally far apart for all threads, such as `x[i]` and `x[i + stride]`.
 
-    Two threads show it: their indices are made up anew, parameters are the same. An address that is the same in both is that of all threads.
-    Elements of several arrays at one index belong together here, too: the counters say whether data repeats. Where data says what a thread loads, no
-    neighbour is known to load it.
+    Two threads show it: each has made-up indices of its own, and both have the same parameters. An address that is the same in
+    both is that of all threads. Elements of several arrays at one index are one group, too: the counters say whether data
+    repeats. If data says what a thread loads, no neighbour is known to load it.
     """
     groups: dict[int, list[Site]] = defaultdict(list)
     different: dict[int, set[int]] = defaultdict(set)

@@ -1,7 +1,7 @@
 """Counts what accesses need together, in a bound by device memory.
 
-A model of the time counts one instruction's accesses as needed, since others may access the same. The bytes of a pixel, which a thread takes one by one,
-are different data, and so are parts of an array that lie apart.
+A model of the time counts only one instruction's accesses as needed, since others may access the same. But the bytes of a pixel
+that a thread takes one by one are different data, and so are parts of an array that lie apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from profiler.analyse.causes.flow.addresses.apart import MOVING, find_side_by_si
 from profiler.analyse.causes.flow.addresses.different_bytes import count_different_sectors
 from profiler.catalog.metrics import SECTOR_BYTES, SIZE_OF_L2
 
-# Nearly all that is loaded comes from device memory: of what L2 had for a tenth of it or more, some may have been loaded before.
+# So much of what is loaded has to come from device memory. If L2 had a tenth of it or more, some may have been loaded before.
 _NEARLY_ALL = 0.9
 _LEAST_BUSY = 0.1
 
@@ -34,9 +34,9 @@ def add_elements(evidence: Evidence) -> Evidence:
 
 
 def _of_different_bytes(evidence: Evidence) -> float:
-    """Returns the sectors of accesses whose bytes differ, or those of the largest one of a kind where that has more.
+    """Returns the sectors of accesses whose bytes differ; of each kind, at least those of its largest access.
 
-    Nobody looks at a bound that leaves only what device memory needs, if it is hardly used.
+    If device memory is hardly used, they are not counted: nobody looks at its bound then.
     """
     if evidence.model.busy.get("dram", 0.0) < _LEAST_BUSY:
         return 0.0
@@ -52,7 +52,7 @@ def _of_different_bytes(evidence: Evidence) -> float:
 def _differing(evidence: Evidence, kind: Kind) -> float:
     """Returns the sectors of accesses of a kind whose bytes differ, as far as device memory has to move them.
 
-    None of the loads count where caches have some of what is loaded: it may have been loaded before. What is stored last may stay in L2.
+    If caches have some of what is loaded, no load counts: it may have been loaded before. What is stored last may stay in L2.
     """
     if kind == "global store":
         in_l2 = evidence.find(SIZE_OF_L2) or math.inf
@@ -65,7 +65,7 @@ def _differing(evidence: Evidence, kind: Kind) -> float:
 
 
 def _of_elements(evidence: Evidence) -> float:
-    """Returns the sectors of the data that accesses side by side take together, as of the bytes of a pixel: all that each of them touches."""
+    """Returns the sectors that accesses side by side take together, as of the bytes of a pixel: each access touches all of these."""
     if not (together := find_side_by_side(evidence)):
         return 0.0
     return sum(

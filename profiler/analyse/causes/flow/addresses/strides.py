@@ -1,4 +1,4 @@
-"""Finds out how far each turn of a loop moves on: by how many bytes, and whether to the neighbours of what the turn before took."""
+"""Finds out how far each iteration of a loop moves on: by how many bytes, and whether to the neighbours of what the one before took."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def step_of(site: Site, register: str) -> int | None:
 
 
 def _step_by(evidence: Evidence, loop: Loop, site: Site, register: str) -> int | None:
-    """Returns by how much an instruction of a loop raises a register, also where it moves the sum back from another one, at either end of a turn."""
+    """Returns by how much an instruction of a loop raises a register.
+
+    At either end of an iteration, it may also move the sum back from another register.
+    """
     if not is_move(site.instruction):
         return step_of(site, register)
     writers = writers_of_any(evidence, site, site.use.inputs)
@@ -36,9 +39,10 @@ def _step_by(evidence: Evidence, loop: Loop, site: Site, register: str) -> int |
 
 
 def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
-    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns.
+    """Returns how many bytes further each iteration of a loop accesses; None where that is not the same for all of them.
 
-    The lower half of an address says it. To the upper half goes the carry, and its register may hold something else in between.
+    The lower half of an address says it. The upper half only takes the carry, and its register may hold something else in
+    between.
     """
     step = 0
     for register in REGISTER.findall(address_of(access).rpartition("[")[2]):
@@ -53,18 +57,21 @@ def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
 
 @kept
 def find_walking(evidence: Evidence) -> set[Site]:
-    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before."""
+    """Returns the accesses to global memory that, in each iteration of a loop, take the elements behind those of the one before."""
     return {site for site, (step, taken) in _steps_of(evidence).items() if abs(step) == taken}
 
 
 def find_in_runs(evidence: Evidence) -> set[Site]:
-    """Returns those by which the turns of a loop leave out nothing on their way, also where a turn takes some elements again, as the neighbours of each."""
+    """Returns the accesses to global memory that leave out nothing from one iteration to the next.
+
+    An iteration may take some elements again, such as the neighbours of each.
+    """
     return {site for site, (step, taken) in _steps_of(evidence).items() if 0 < abs(step) <= taken}
 
 
 @kept
 def _steps_of(evidence: Evidence) -> dict[Site, tuple[int, int]]:
-    """Returns how many bytes further the next turn of a loop accesses global memory, where that is known, and how many bytes a turn takes there."""
+    """Returns for each access to global memory by how many bytes the next iteration moves on, if known, and how many bytes an iteration takes."""
     copies: dict[tuple[object, Loop], list[Site]] = {}
     for site in evidence.of(*GLOBAL):
         if site.width and (loop := evidence.innermost_loop(site)):

@@ -25,7 +25,7 @@ from profiler.catalog.metrics import LANES
 class _InThreads(NamedTuple):
     """The number that each thread holds; None where nothing is known.
 
-    If `is_relative`, it is how much more that is than the first thread's number, which is not known.
+    If `is_relative`, the first thread's number is not known, and each number says how much more its thread holds.
     """
 
     numbers: tuple[int, ...] | None
@@ -49,7 +49,7 @@ class _NotKnownYet(Exception):
 
 
 def offsets_of_threads(evidence: Evidence, access: Site) -> Sequence[int] | None:
-    """Returns how many bytes behind the first thread of its block each one accesses memory."""
+    """Returns for each thread of a block how many bytes behind the first one it accesses memory."""
     if evidence.shape is None:
         return None
     found = _threads_of(evidence, evidence.shape.block).address(access).numbers
@@ -70,7 +70,10 @@ def bytes_between_lanes(evidence: Evidence, accesses: Iterable[Site]) -> int | N
 
 
 def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
-    """Returns how far apart threads whose index in y differs by one access memory, if that is the same for all; how far the lanes are need not be known."""
+    """Returns how far apart threads whose index in y differs by one access memory, if that is the same for all.
+
+    How far apart the lanes do so need not be known.
+    """
     rows = evidence.shape.block[1] if evidence.shape else 1
     found = _threads_of(evidence, (1, rows, 1)).address(access).numbers if rows > 1 else None
     steps = {abs(one - other) for one, other in pairwise(found or ())}
@@ -78,7 +81,7 @@ def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
 
 
 def constant_in(evidence: Evidence, site: Site, operand: str) -> int | None:
-    """Returns the number that an operand of an instruction is for all threads of any block, if the code says it."""
+    """Returns the number that an operand of an instruction has, if the code says that all threads of any block have the same."""
     if evidence.shape is None:
         return None
     found = _threads_of(evidence, evidence.shape.block).operand(site, operand)
@@ -93,12 +96,12 @@ def _threads_of(evidence: Evidence, block: tuple[int, int, int]) -> _Threads:
 class _Threads(Operations[_InThreads]):
     """Follows what the threads of a block hold, from the first instructions on and round all loops until nothing changes any more.
 
-    Each step only says less of a register: exact numbers, then how far they lie apart, then nothing. So it ends.
+    This ends, because each step only says less of a register: exact numbers, then how far they lie apart, then nothing.
     """
 
     def __init__(self, evidence: Evidence, block: tuple[int, int, int]) -> None:
         self._evidence = evidence
-        self._known: dict[_Read, _InThreads | None] = {}  # None as long as no way to a value is known
+        self._known: dict[_Read, _InThreads | None] = {}  # None until a path says something of the value
         self._needed_by: dict[_Read, set[_Read]] = defaultdict(set)
         self._to_compute: list[_Read] = []
         self._computing: _Read | None = None
@@ -121,7 +124,7 @@ class _Threads(Operations[_InThreads]):
             self._to_compute.append(read)
 
     def _compute(self, wanted: _Read) -> _InThreads:
-        """Computes what is read, and all that it needs, again whenever something that it needs changes."""
+        """Computes what is read and all that it needs, and does so again whenever something that it needs changes."""
         self._ask(wanted)
         while self._to_compute:
             self._computing = self._to_compute.pop()
@@ -133,7 +136,7 @@ class _Threads(Operations[_InThreads]):
         return self._known[wanted] or _UNKNOWN
 
     def _joined(self, reader: Site, register: str) -> _InThreads | None:
-        """Returns what a register holds that several instructions may have written: one value, or steps that all threads take in each turn of a loop.
+        """Returns what a register holds if several instructions may have written it: one value, or one that a loop changes for all threads alike.
 
         Of several values, some threads may hold one and some another. Two parameters are two values, although neither is known.
         """
@@ -157,7 +160,7 @@ class _Threads(Operations[_InThreads]):
                 yield self.result(writer, register)
 
     def _is_for_all(self, writer: Site, reader: Site) -> bool:
-        """Returns whether threads that are in the same turn of a loop have had the same results of an instruction."""
+        """Returns whether, in any iteration of a loop, either all threads have executed an instruction or none has."""
         loop = self._evidence.innermost_loop(writer)
         return loop is not None and reader.instruction in loop and writer.instruction.predicate is None
 
@@ -172,7 +175,7 @@ class _Threads(Operations[_InThreads]):
         return self._alike if register.startswith(("SR_CTAID", "SR_CgaCtaId", "SR_NTID")) else _UNKNOWN
 
     def elsewhere(self, operand: str, /) -> _InThreads:
-        """Returns that a constant is the same for all threads, at whatever offset no register says, such as `c[0x0][RZ]`."""
+        """Returns that a constant is the same for all threads, unless a register says where it lies. RZ, as in `c[0x0][RZ]`, is none."""
         at_register = "R" in operand.replace("RZ", "")
         return self._alike if operand.startswith("c[") and not at_register else _UNKNOWN
 

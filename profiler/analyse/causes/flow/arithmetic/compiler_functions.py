@@ -22,7 +22,7 @@ _OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
 @dataclass(frozen=True)
 class CompilerFunction:
-    """The instructions of a function, and by each call its part of all calls."""
+    """The instructions of a function, and for each call its part of all calls."""
 
     sites: Sequence[Site]
     calls: Mapping[Site, float]
@@ -43,8 +43,8 @@ class CompilerFunction:
 def find_compiler_functions(evidence: Evidence) -> list[CompilerFunction]:
     """Returns the functions of the compiler that ran.
 
-    They stand behind the last EXIT of the kernel, whether that ran or not, and have no line but that of the EXIT. They compute in registers alone: code that
-    accesses memory or waits at barriers is the kernel's own, parts of which libraries call.
+    They stand behind the last EXIT of the kernel, whether that ran or not, and have no line but that of the EXIT. They compute in
+    registers alone. Code that accesses memory or waits at barriers is the kernel's own: some libraries call parts of it, too.
     """
     found = []
     code = evidence.profile.code
@@ -73,12 +73,12 @@ def _is_of_compiler(body: Sequence[Site], last_exit: Instruction) -> bool:
 
 @kept
 def find_calls(evidence: Evidence) -> dict[Site, Mapping[Site, float]]:
-    """Returns for each instruction of the functions of the compiler the calls of its function, each with its part of them."""
+    """Returns for each instruction of the compiler's functions the calls of its function, each with its part of all of these."""
     return {site: one.calls for one in find_compiler_functions(evidence) for site in one.sites}
 
 
 def with_called(evidence: Evidence, parts: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns these parts of instructions, and what goes of the functions of the compiler with the calls among them."""
+    """Returns these parts of instructions, and those parts of the compiler's functions that go with the calls among them."""
     found = dict(parts)
     for one in find_compiler_functions(evidence):
         if part := sum(of_calls * parts.get(call, 0.0) for call, of_calls in one.calls.items()):

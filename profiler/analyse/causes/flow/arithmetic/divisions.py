@@ -11,8 +11,8 @@ from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _CONVERTING = ("I2F", "F2I")
-_EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
-# Two or three of these are moves: a zero that is added to a product, or the quotient with another sign.
+_EITHER = "0xfc"  # the table by which LOP3 computes a | b
+# The others are two or three moves: a zero that is added to a product, or the quotient with another sign.
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special", "other")
 
 
@@ -20,8 +20,8 @@ _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special", "other")
 def find_dividing(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers: those of the source line, those of the called function, or those near the conversion.
 
-    An instruction that runs more often than the conversion on the same line is no part of the division: for
-    example, the test of a loop.
+    An instruction that runs more often than the conversion on the same line is no part of the division: for example, the test of
+    a loop.
     """
     found = {site for one in find_compiler_functions(evidence) if one.divides_integers for site in one.sites}
     divisions: dict[str, float] = {}  # by source line
@@ -47,7 +47,7 @@ def find_dividing(evidence: Evidence) -> list[Site]:
 def find_dividing_64_bits(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers on lines where a branch tests whether the upper words of both numbers are zero.
 
-    The branch passes by the call of the function that divides 64 bits, and leads to the division of the lower words.
+    The branch skips the call of the function that divides 64 bits, and leads to the division of the lower words.
     """
     testing = {
         branch.instruction.place

@@ -1,4 +1,4 @@
-"""Finds precise divisions of floats that a product with a reciprocal replaces, because the reciprocal is there already or the host knows it."""
+"""Finds precise divisions of floats that a product with a reciprocal can replace, because a thread or the host can take the reciprocal once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _TEST = "FCHK"  # whether a quotient needs the slow path
 def find_products_for_quotients(evidence: Evidence) -> Mapping[Site, WhoInverts]:
     """Returns the tests of such divisions, each with who takes the reciprocal once.
 
-    A thread does so for what it divides by several times, in a loop or one after the other, and the host for what is a constant or
-    made of parameters alone.
+    A thread does so if it divides by the same value several times, in a loop or one after the other. The host does so if the
+    divisor is a constant, or made of parameters alone.
     """
     tests = [site for site in evidence.of("fp32") if site.instruction.name == _TEST]
     found: dict[Site, WhoInverts] = {}
@@ -41,7 +41,7 @@ def find_products_for_quotients(evidence: Evidence) -> Mapping[Site, WhoInverts]
 
 
 def _is_made_of_parameters(evidence: Evidence, writers: Sequence[Site], alike: Set[Site]) -> bool:
-    """Returns whether a value is the same for all threads, by no loop, and made of nothing that was loaded."""
+    """Returns whether a value is the same for all threads, computed outside of loops, and made of nothing that was loaded."""
     return all(one in alike for one in writers) and all(
         one.kind not in ACCESSES and evidence.innermost_loop(one) is None
         for one in all_makers(evidence, writers)

@@ -11,7 +11,7 @@ from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import REGISTER, predicates_in
 
 _ELEMENT = 4  # bytes: the index is compared with the places at which elements would lie in memory
-_FEWEST = 3  # elements: of two, a condition chooses as well
+_FEWEST = 3  # elements: between two, any condition chooses
 COMPARISONS = ("ISETP", "UISETP")
 _CHOICES = ("SEL", "USEL")
 _MOVES = ("MOV", "UMOV", *_CHOICES)
@@ -19,7 +19,7 @@ _MOVES = ("MOV", "UMOV", *_CHOICES)
 
 @kept
 def find_indexed_registers(evidence: Evidence) -> Set[Site]:
-    """Returns the comparisons of an index with each element's place, what joins them, and the moves to or from the register that is meant."""
+    """Returns the comparisons of an index with each element's place, what joins them, and the moves to or from the register of the element."""
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         places: dict[tuple[Site, ...], dict[int, list[Site]]] = {}

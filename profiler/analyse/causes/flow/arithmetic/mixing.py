@@ -1,7 +1,8 @@
 """Finds what mixes the bits of words, as hashes, ciphers and generators of random numbers do. It is work of its own, wherever its result goes.
 
-Each of their rounds brings upper bits of a word down to its lower ones: by a rotation, or by a fold, which is an exclusive or with the word
-shifted, or with the upper half of a product. Sums, products and further rounds carry them up again, until each bit depends on most bits of the first word.
+Each of their rounds brings upper bits of a word down to its lower ones, by a rotation or a fold. A fold is an exclusive or with
+the word itself, shifted, or with the upper half of a product. Sums, products and further rounds carry the bits up again, until
+each bit depends on most bits of the first word.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from profiler.analyse.causes.flow.possible_writers import writers_before
 
 _Value = tuple[str, frozenset[Site]]  # a register, and what may have written it
 _SHIFTS = ("SHF", "USHF")
-# Of one word twice: the bits that leave it at one end enter at the other.
+# These rotate if they take one word twice: the bits that leave it at one end enter at the other.
 _ROTATING = (*_SHIFTS, "LEA", "ULEA")
 _SHIFTING = (*_ROTATING, "IMAD.SHL")
 _SUMMING = (*_SHIFTS, "IADD3", "IMAD.IADD")
@@ -28,10 +29,10 @@ _EXCLUSIVE_ORS = ("0x3c", "0x5a", "0x66", "0x96")  # the tables of a ^ b, a ^ c,
 
 @kept
 def find_mixing(evidence: Evidence) -> Set[Site]:
-    """Returns what mixes words, and what makes these words, back to what was read from memory.
+    """Returns the instructions that mix words, and those that make these words, back to what was read from memory.
 
-    No index of an element is rotated, because that keeps the order of no elements. One may be folded once, as a swizzle does: only folds of folds
-    count.
+    No index of an element is rotated, because that would destroy the order of the elements. It may be folded once, as a swizzle
+    does: only folds of folds count.
     """
     rounds = {*_rotations(evidence), *_repeated_folds(evidence)}
     if not rounds:
@@ -41,7 +42,7 @@ def find_mixing(evidence: Evidence) -> Set[Site]:
 
 
 def _makers_of(evidence: Evidence, site: Site) -> Iterable[Site]:
-    """Returns what made the words that an instruction takes, also in the turn before: behind what was read from memory begins its address."""
+    """Returns what made the words that an instruction takes, also in the iteration before; nothing for an access, whose words are its address."""
     if site.kind in ACCESSES:
         return ()
     return [maker for _, makers in _words_of(evidence, site) for maker in makers]
@@ -52,13 +53,13 @@ def _words_of(evidence: Evidence, site: Site) -> Set[_Value]:
 
 
 def _value(evidence: Evidence, site: Site, register: str) -> _Value:
-    # A path that passes by a call says nothing.
+    # On a path through a call, `writers_before` finds nothing.
     writers = writers_before(evidence, site, register) or sources_of(evidence, site, {register})
     return register, frozenset(writers)
 
 
 def _rotations(evidence: Evidence) -> Iterable[Site]:
-    """Yields what rotates a word, or two words as one of 64 bits: the bits that leave one of them enter the other."""
+    """Yields the instructions that rotate a word, or two words as one of 64 bits: the bits that leave one of them enter the other."""
     halves: dict[tuple[str, str, _Value, _Value], Site] = {}
     for site in evidence.of("integer"):
         one = site.instruction
@@ -75,7 +76,7 @@ def _rotations(evidence: Evidence) -> Iterable[Site]:
 
 
 def _repeated_folds(evidence: Evidence) -> Set[Site]:
-    """Returns the folds that are made of other folds, also of themselves in the turn before."""
+    """Returns the folds that are made of other folds, or of themselves in the iteration before."""
     folds = {site for site in evidence.of("integer") if _is_fold(evidence, site)}
     found = set()
     for site in folds:
@@ -86,9 +87,9 @@ def _repeated_folds(evidence: Evidence) -> Set[Site]:
 
 
 def _is_fold(evidence: Evidence, site: Site) -> bool:
-    """Returns whether this is an exclusive or of a word and itself, one of them shifted, or with the upper half of a product.
+    """Returns whether this is an exclusive or of a word with itself, shifted, or with the upper half of a product.
 
-    Where a swizzle does that to an address, one of the two is masked in the same instruction.
+    Where a swizzle does that to an address, the same instruction also masks one of the two, and has another table.
     """
     one = site.instruction
     if one.name not in _LOGIC or len(one.operands) < 5 or one.operands[4] not in _EXCLUSIVE_ORS:
@@ -101,7 +102,7 @@ def _is_fold(evidence: Evidence, site: Site) -> bool:
 
 
 def _shifted_to(evidence: Evidence, word: _Value) -> Set[_Value]:
-    """Returns the words that were shifted to make this one: not for an address of 64 bits, whose lower half carries into the upper one."""
+    """Returns the words that were shifted to make this one; none if that is for a 64-bit address, whose lower half carries into the upper one."""
     return {
         one
         for maker in word[1]
@@ -113,7 +114,7 @@ def _shifted_to(evidence: Evidence, word: _Value) -> Set[_Value]:
 
 
 def _taken_for(evidence: Evidence, word: _Value, by: str | tuple[str, ...] = "") -> list[_Value]:
-    """Returns the words from which a word was made, or was made by some opcodes."""
+    """Returns the words from which a word was made; with `by`, only where these opcodes made it."""
     return [one for maker in word[1] if maker.opcode.startswith(by) for one in _words_of(evidence, maker)]
 
 
@@ -128,7 +129,7 @@ def _is_upper_half(evidence: Evidence, word: _Value) -> bool:
 
 
 def _find_mixed(evidence: Evidence, rounds: Set[Site], made: Set[Site]) -> Set[Site]:
-    """Returns the rounds, what is made of them for others, and what makes one word of several that are mixed, and of nothing else."""
+    """Returns the rounds, what leads from one of them to another, and what joins several mixed words and nothing else."""
     mixed = set(rounds)
     for site in evidence.of("integer"):
         are_mixed = [not makers.isdisjoint(mixed) for _, makers in _words_of(evidence, site)]

@@ -13,9 +13,10 @@ from profiler.catalog.metrics import LANES
 
 @kept
 def find_padding(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the part of each access that whole warps skip, and of the arithmetic with what they have not loaded.
+    """Returns which part of an access whole warps skip, and which part of the arithmetic works with what they have not loaded.
 
-    Arithmetic with one absent element changes nothing, such as adding a zero, but its result is absent only where all it takes is.
+    Arithmetic with one absent element changes nothing, such as adding a zero. But its result is absent only if all that it takes
+    is.
     """
     padding: dict[Site, float] = {}
     absent: dict[Site, float] = {}
@@ -32,14 +33,14 @@ def find_padding(evidence: Evidence) -> Mapping[Site, float]:
 
 
 def acts_in_whole_warps(site: Site) -> bool:
-    """Returns whether the sectors leave no choice but that a predicate keeps whole warps from an access: each warp that acts takes one at least."""
+    """Returns whether the sectors prove that a predicate keeps whole warps from an access: each warp that acts takes at least one sector."""
     if not site.instruction.predicate or site.sectors is None or site.sectors >= site.executed:
         return False
     return site.lane_executions >= LANES * (1 - LANE_MISSING) * site.sectors
 
 
 def _has_constant_instead(evidence: Evidence, load: Site) -> bool:
-    """Returns whether the registers of a load hold constants where it is not made, and not another element."""
+    """Returns whether the registers of a load hold constants, and not another element, where the load does not act."""
     return all(map(is_constant, sources_of(evidence, load, set(load.use.written))))
 
 

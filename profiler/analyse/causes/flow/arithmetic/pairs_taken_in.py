@@ -1,4 +1,4 @@
-"""Finds where results take in pairs of values that are not multiplied by FMAs: shortest paths, bits that differ, differences that add up."""
+"""Finds where results take in pairs of values that no FMA multiplies: shortest paths, bits that differ, differences that add up."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PAIR = 2
 def count_pairs(evidence: Evidence) -> dict[Site, int]:
     """Returns the instructions that take pairs of values into a result that a loop carries, and how many pairs each takes.
 
-    A loop may be unrolled whole. Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax,
-    may be used by no other thread. They are joined by another operation than the one that takes them in: a sum of sums is a plain sum, which
-    uses each value once, however many results a thread computes. What FMAs multiply on the way is counted with these. Remainders and addresses
-    are no results.
+    The loop may be unrolled completely. Both values come from shared memory in this loop: a value that meets no other, such as an
+    exponent of a softmax, may be used by no other thread. One operation joins them, and another one takes them in. A sum of sums
+    is a plain sum, which uses each value once, however many results a thread computes. What FMAs multiply on the way is counted
+    with the FMAs. Remainders and addresses are no results.
     """
     loops = {evidence.innermost_loop(load) for load in evidence.of("shared load")}
     loops = loops - {None} or loops
@@ -43,7 +43,7 @@ def count_pairs(evidence: Evidence) -> dict[Site, int]:
 
 
 def _adds_to_itself(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction takes more into a result: into its own of the turn before, or into one that another copy of it goes on with."""
+    """Returns whether an instruction goes on with its own result of the iteration before, or with that of a copy in an unrolled loop."""
     if evidence.innermost_loop(site):
         return is_carried(evidence, site)
     return site in _find_copies(evidence)
@@ -51,7 +51,7 @@ def _adds_to_itself(evidence: Evidence, site: Site) -> bool:
 
 @kept
 def _find_copies(evidence: Evidence) -> Set[Site]:
-    """Returns the instructions outside of loops of which one takes up the result of another with the same name, as in a loop that is unrolled whole."""
+    """Returns the instructions outside of loops that read the result of one with the same opcode, and the latter, as in an unrolled loop."""
     found: set[Site] = set()
     for site in evidence.of(*_ARITHMETIC):
         if evidence.innermost_loop(site) is None:
@@ -61,7 +61,7 @@ def _find_copies(evidence: Evidence) -> Set[Site]:
 
 
 def _pairs_of(evidence: Evidence, site: Site) -> int:
-    joined, name = _within(evidence, site), site.instruction.name
+    joined, name = _makers_in_turn(evidence, site), site.instruction.name
     if name in _BOTH_AT_ONCE:
         return int(_is_pair(evidence, joined))
     # A sum of absolute values is another operation than a sum.
@@ -69,8 +69,8 @@ def _pairs_of(evidence: Evidence, site: Site) -> int:
     return sum(_is_pair(evidence, [one]) for one in others)
 
 
-def _within(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns what made the operands of an instruction in this turn of its loop, without results that the loop carries."""
+def _makers_in_turn(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what made the operands of an instruction in this iteration of its loop, without results that the loop carries."""
     loop = evidence.innermost_loop(site)
     return [
         one
@@ -82,6 +82,6 @@ def _within(evidence: Evidence, site: Site) -> list[Site]:
 
 def _is_pair(evidence: Evidence, makers: Iterable[Site]) -> bool:
     """Returns whether these are made of two values from shared memory, and no FMA has multiplied them."""
-    made_of = reach(makers, lambda one: () if one.kind in ACCESSES else _within(evidence, one))
+    made_of = reach(makers, lambda one: () if one.kind in ACCESSES else _makers_in_turn(evidence, one))
     loaded = [one for one in made_of if one.kind == "shared load"]
     return len(loaded) >= _PAIR and not any(one.instruction.name in SCALAR_FMAS for one in made_of)

@@ -1,4 +1,4 @@
-"""Finds sums of products of 16-bit values that become floats first. Tensor cores take such factors as they are, and add up floats."""
+"""Finds sums of products whose 16-bit factors become floats first. Tensor cores take such factors as they are, and add up floats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _comes_from(evidence: Evidence, product: Site, factor: str, converting: Set[
 
 
 def _becomes_float(site: Site) -> bool:
-    """Returns whether zero is added to a half, which makes a float of it, or a bfloat16 becomes the upper half of one."""
+    """Returns whether an instruction makes a float of a half, by adding zero, or of a bfloat16, by making it the upper half."""
     operands = site.instruction.operands
     of_half = site.opcode == "HADD2.F32" and operands[1] in ("RZ", "-RZ")
     return of_half or (site.opcode == "IMAD.U32" and operands[2:] == ("0x10000", "RZ"))

@@ -39,17 +39,17 @@ from profiler.catalog.metrics import LANES
 
 _CONVERSIONS = ("F2F", "F2I", "I2F")
 _UNKNOWN: tuple[Kind, ...] = ("local", "atomic", "shared atomic")  # what others may change
-# Whatever is computed before, these stay.
+# These stay, whatever another kernel computes before.
 _STAYS: tuple[Kind, ...] = (*_UNKNOWN, "barrier", "control", "global store", "tensor")
 # How the divisor of integers becomes a float, for its reciprocal: `integer-overhead` names divisions.
 _DIVISOR = re.compile(r"I2F(\.\w+)*\.RP")
 
 
 class Repeated(NamedTuple):
-    """Holds by instruction the part that is spared if the results are loaded.
+    """`spared` says which part of each instruction goes if its results are computed before and loaded.
 
-    Results that are more than the data of which they are made, as where that is unpacked, are longer to load: `unpacking` holds all that
-    makes such results, from the loads on, which a block can do once for the work of several.
+    Results that are larger than the data of which they are made, such as unpacked data, take longer to load. `unpacking` holds
+    all that makes such results, from the loads on. A block can do that once for the work of several.
     """
 
     spared: Mapping[Site, float]
@@ -60,11 +60,11 @@ _NOTHING = Repeated({}, frozenset())
 
 
 def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> Repeated:
-    """Returns the arithmetic of loops, or that outside of them, with what serves it alone, that every block along an index makes with the same data.
+    """Returns the arithmetic that every block along an index repeats on the same data, in loops or outside of them, with what serves it alone.
 
-    A load stays for each result that a block's own work reads, in place of one that goes, or else of what computes it. Where nothing in
-    a loop is a block's own, other causes name the loop. Outside of loops, what no thread makes of anything of its own is left out: the host
-    can compute it, without a kernel before this one.
+    Each result that a block's own work reads still has to be loaded. This replaces a load that goes, if there is one, or else the
+    arithmetic. If nothing in a loop is a block's own, other causes name the loop. Outside of loops, what is the same for all
+    threads of the grid is left out: the host can compute it, without a kernel before this one.
     """
     if not evidence.sites:
         return _NOTHING
@@ -100,12 +100,12 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> R
     results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
     loads = {site for site in (*made, *serving) if site.kind in LOADS}
     loaded, needed = (sum(site.executed for site in some) for some in (loads, results))
-    # What is loaded now makes room for the results.
+    # The results are loaded in place of what is loaded now.
     of_loads = max(0.0, 1 - needed / loaded) if loaded else 0.0
     of_results = min(1.0, loaded / needed) if needed else 1.0
     parts = {site: of_results if site in results else 1.0 for site in (*made, *serving)}
     parts |= dict.fromkeys(loads, of_loads)
-    # What is called goes whole, also where a load takes the place of the call.
+    # A called function goes whole, even if a load takes the place of the call.
     parts = with_called(evidence, dict.fromkeys(calls & parts.keys(), 1.0)) | parts
     spared = {site: part for site in evidence.by_function[function] if (part := parts.get(site, 0.0)) > 0}
     return Repeated(spared, frozenset(parts) if needed > loaded > 0 else frozenset())
@@ -113,14 +113,14 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> R
 
 @kept
 def _code_of_kernel(evidence: Evidence) -> Sequence[Site]:
-    """Returns the code of the kernel without the functions of the compiler behind it, which have nothing of their own."""
+    """Returns the code of the kernel without the functions of the compiler behind it, which have no data of their own."""
     called = find_calls(evidence)
     return [site for site in evidence.by_function[evidence.sites[0].function] if site not in called]
 
 
 @kept
 def _find_arithmetic(evidence: Evidence) -> Sequence[Site]:
-    """Returns what the kernel computes: arithmetic, calls of functions, and numbers that it takes out of others."""
+    """Returns what the kernel computes: arithmetic, calls of functions, and numbers that it unpacks."""
     calls = {call for one in find_evaluating(evidence) for call in one.calls}
     return [
         site
@@ -130,7 +130,10 @@ def _find_arithmetic(evidence: Evidence) -> Sequence[Site]:
 
 
 def _computes(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction is arithmetic on floats: no test, no conversion, which may add zero, and not the reciprocal by which integers are divided."""
+    """Returns whether an instruction is arithmetic on floats.
+
+    Tests do not count, nor do conversions, which may add zero, nor the reciprocal by which integers are divided.
+    """
     if site.kind not in ARITHMETIC or not site.use.written or site.instruction.name in _CONVERSIONS:
         return False
     if "-RZ" in site.instruction.operands[1:2]:
@@ -139,9 +142,9 @@ def _computes(evidence: Evidence, site: Site) -> bool:
 
 
 def _decodes(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a number is made of bits that were taken out of loaded data: the last step of unpacking it.
+    """Returns whether an instruction makes a number of bits that were taken out of loaded data: the last step of unpacking it.
 
-    A number that was loaded whole is no such one: converted, it would only be longer to load.
+    A number that was loaded whole does not count: once converted, it would only take longer to load.
     """
     if not site.instruction.name.startswith("I2F") or _DIVISOR.match(site.opcode):
         return False
@@ -152,7 +155,7 @@ def _decodes(evidence: Evidence, site: Site) -> bool:
 def _is_read_beside(
     evidence: Evidence, site: Site, made: Collection[Site], readers: Mapping[Site, Collection[Site]]
 ) -> bool:
-    """Returns whether a block's own work reads a result in the loop in which it is made, if any; what is read behind the loop is one value."""
+    """Returns whether a block's own work reads a result in the loop in which it is made, if any. Behind the loop, it would read one value only."""
     loop = evidence.innermost_loop(site)
     inside = evidence.inside(loop) if loop else evidence.by_function[site.function]
     return any(one not in made and one in inside for one in readers.get(site, ()))
@@ -160,7 +163,7 @@ def _is_read_beside(
 
 @kept
 def _find_readers(evidence: Evidence) -> dict[Site, set[Site]]:
-    """Returns by instruction those that read its result, also where it is stored in shared memory and loaded from there."""
+    """Returns for each instruction those that read its result, also from shared memory, if it is stored there."""
     sites = _code_of_kernel(evidence)
     among = set(sites)
     found = readers_in(evidence, sites[0].function).items()
@@ -193,12 +196,12 @@ def _find_depending(evidence: Evidence, index: str) -> set[Site]:
 
 
 def _is_unknown(site: Site) -> bool:
-    """Returns whether memory may hold anything there: what others change, or what the tensor cores read themselves."""
+    """Returns whether an instruction reads memory that may hold anything: others change it, or the tensor cores read it themselves."""
     return site.kind in _UNKNOWN or ".STRONG" in site.opcode or site.multiplies_from_shared
 
 
 def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
-    """Returns what a branch that depends on the block may pass by."""
+    """Returns the code that a branch which depends on the block may skip."""
     found: set[Site] = set()
     end = 0
     for site in sites:
@@ -210,10 +213,10 @@ def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
 
 
 def _loading_from(evidence: Evidence, sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
-    """Returns the loads from shared memory that may find there what depends on the block.
+    """Returns the loads from shared memory that may read what depends on the block.
 
-    The registers of an address may hold the start of any array. So a load finds what all blocks store alike only where a store of that
-    has the same offset, and where none that depends on the block reaches.
+    The registers of an address may hold the start of any array. So the offsets decide: a load reads what is the same for all
+    blocks only if a store of that has its offset, and if no store of what depends on the block reaches there.
     """
     loads = {site for site in sites if site.kind == "shared load"}
     stores = [site for site in sites if site.stores_in_shared]
@@ -231,7 +234,7 @@ def _loading_from(evidence: Evidence, sites: Sequence[Site], depending: Collecti
 
 
 def _find_reached(stores: Iterable[Site], threads: int) -> list[tuple[int, float]]:
-    """Returns from where to where the threads of a block store: side by side, where the registers of the addresses are the same."""
+    """Returns from where to where the threads of a block store. Stores whose addresses have the same registers lie side by side."""
     pieces: dict[str, list[tuple[int, float]]] = {}
     for site in stores:
         base, start = _place_in_shared(site)

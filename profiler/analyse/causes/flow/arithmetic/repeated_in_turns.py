@@ -1,7 +1,7 @@
-"""Finds arithmetic with the same result in each turn of a loop, and the instructions that are there for this arithmetic alone.
+"""Finds arithmetic with the same result in each iteration of a loop, and the instructions that are there for this arithmetic alone.
 
 In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its input does not change. With it go the conversion of
-`angle` if nothing else reads it, and a branch, with its test, that passes by nothing but the sine.
+`angle` if nothing else reads it, and a branch, with its test, that skips nothing but the sine.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _HELD = 64
 
 
 def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
-    """Returns the arithmetic of loops whose inputs do not change in them, with what serves them alone, and the part that is spared.
+    """Returns the arithmetic of loops whose inputs do not change in them, with what serves it alone, and the part that is spared.
 
-    That is all but the first of the turns: where warps make one turn on average, nothing repeats.
+    That is all but the first of the iterations. If warps make one iteration on average, nothing repeats.
     """
     repeated: dict[Site, float] = {}
     calls = {call for one in find_evaluating(evidence) for call in one.calls}
@@ -50,10 +50,10 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
 
 
 def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:
-    """Returns the arithmetic that an inner loop repeats in each turn of the loop around it, and the part that is spared: all but the first of these.
+    """Returns the arithmetic that an inner loop repeats in each iteration of the loop around it, and the part that is spared: all but the first.
 
-    Nothing that the outer loop carries, or that may be another value in each of its turns, leads to it: the inner loop's own counter begins
-    anew. A thread has to hold the results of all turns of the inner loop.
+    It depends on nothing that the outer loop carries, or that may change between its iterations: the inner loop's own counter
+    begins anew. A thread has to hold the results of all iterations of the inner loop.
     """
     repeated: dict[Site, float] = {}
     for loops in evidence.loops.values():
@@ -71,7 +71,7 @@ def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:
                 continue
             carried = find_carried(evidence, outer)
             first = {site for site in inside if may_change(site) or site.instruction.offset in carried}
-            before = {name for site in first for name in site.use.results}  # of the turn before
+            before = {name for site in first for name in site.use.results}  # of the iteration before
             differing = find_depending(evidence, inside, [outer, *inner], first, before=before)
             for site in computing:
                 if site not in differing:
@@ -85,7 +85,7 @@ def _turns_of(evidence: Evidence, loop: Loop) -> float:
 
 
 def _find_going_with(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> list[Site]:
-    """Returns what the loop computes alike and only such arithmetic reads, such as the conversion of an index: both go together."""
+    """Returns what the loop computes alike and only such arithmetic reads, such as the conversion of an index, so that both go together."""
     if not alike:
         return []
     inside = evidence.inside(loop)

@@ -1,4 +1,4 @@
-"""Finds loops whose turns more threads or blocks can share out: of which all that a turn passes on is a sum, and which step by the whole grid."""
+"""Finds loops whose iterations more threads or blocks can share: those that pass on nothing but sums, and those that step by the whole grid."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import is_matrix
 from profiler.analyse.code.registers import is_predicate, register_of, written_registers
 
-# The latter multiply the first two operands.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD", "IADD3", "VIADD")
-_MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")
-# A loop that copies tiles ahead counts its buffers with these, and begins with the first one again.
+_MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")  # these multiply the first two operands
+# A loop that copies tiles ahead counts its buffers with these, and returns to the first one.
 _COUNTING_BUFFERS = ("UISETP", "USEL")
 # Where constants hold the size of the grid in blocks (`gridDim`), as nvcc 13.0 compiles it.
 _GRID_SIZES = ("c[0x0][0xc]", "c[0x0][0x10]", "c[0x0][0x14]")
@@ -32,7 +31,7 @@ _GRID_SIZES_FROM_BLACKWELL_ON = ("c[0x0][0x370]", "c[0x0][0x374]", "c[0x0][0x378
 
 @kept
 def find_loop_adding_up(evidence: Evidence) -> Loop | None:
-    """Returns the outermost loop in which warps spend most of the time, if its turns only add up; else None."""
+    """Returns the outermost loop in which warps spend most of the time, if its iterations only add up; else None."""
     half = sum(evidence.waits_by_reason.values()) / 2
     for loops in evidence.loops.values():
         for loop in sorted(loops, key=lambda one: (one.start, -one.end)):
@@ -43,7 +42,7 @@ def find_loop_adding_up(evidence: Evidence) -> Loop | None:
 
 
 def find_axis_of_steps(evidence: Evidence, loop: Loop) -> int | None:
-    """Returns along which axis of the grid more blocks leave fewer turns of a loop to each, because what counts these steps by the size of the grid."""
+    """Returns the axis of the grid along which more blocks leave fewer iterations to each, because a counter steps by the size of the grid."""
     capability = evidence.profile.compute_capability
     sizes = _GRID_SIZES_FROM_BLACKWELL_ON if capability and float(capability) >= 10 else _GRID_SIZES
     counting = find_carried(evidence, loop) - find_passed_on(evidence, loop)
@@ -58,7 +57,7 @@ def find_axis_of_steps(evidence: Evidence, loop: Loop) -> int | None:
 
 
 def only_adds_up(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether the turns of a loop pass on sums alone, of which nothing in the loop sees how far they have come."""
+    """Returns whether the iterations of a loop pass on sums alone, and nothing else in the loop reads how far these have come."""
     body, passed_on = loop.body, find_passed_on(evidence, loop)
     adds_any = False
     for one, read in zip(body, find_sources(evidence, loop), strict=True):
@@ -93,7 +92,11 @@ def _adds_to_one_value(one: Instruction, before: Sequence[Instruction]) -> bool:
 
 
 def _may_be_read_later(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction leaves in memory what a later turn may start from: all that is stored, but for copies from global to shared memory."""
+    """Returns whether an instruction stores what a later iteration may start from.
+
+    A store to shared memory counts only if its value is made of one that was loaded from there: copies from global memory do not
+    count.
+    """
     if site.kind in ("global store", "local", "atomic", "shared atomic"):
         return True
     return site.kind == "shared store" and any(

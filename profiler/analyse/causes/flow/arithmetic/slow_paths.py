@@ -1,4 +1,4 @@
-"""Finds loads that the slow paths of functions keep apart: no load is issued before the branch around such a path has been taken."""
+"""Finds loads that the slow paths of functions keep apart: no load behind the branch around such a path is issued before that branch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _BRANCHES = frozenset({"BRA", *JUMPS_BY_REGISTER, "CALL", "EXIT"})
 
 @kept
 def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
-    """Returns the part of the waiting for loads that ends with the branches of precise divisions, roots and functions.
+    """Returns for such loads the part of the waiting that goes with the branches of precise divisions, roots and functions.
 
-    In an unrolled loop, the loads of each copy stand behind the branches of the copy before. Without these, the loads of all copies are
-    issued together, and a warp waits no longer than for those of one copy. What another branch, a barrier or a store keeps apart stays apart.
+    In an unrolled loop, the loads of each copy stand behind the branches of the copy before. Without these, the loads of all
+    copies are issued together, and a warp waits no longer than for those of one copy. What another branch, a barrier or a store
+    keeps apart stays apart.
     """
     found: dict[Site, float] = {}
     for groups in _runs_of_groups(evidence):
@@ -36,7 +37,7 @@ def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
 
 
 def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
-    """Yields the loads of each stretch of a loop that only branches around slow paths divide, by the parts between these, if there are any."""
+    """Yields the loads of each stretch of a loop that only branches around slow paths divide, in groups: one for each part between these."""
     if not (around_slow_paths := _find_branches(evidence)):
         return
     for loop in evidence.loops_around(evidence.of("global load")):
@@ -53,7 +54,7 @@ def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
 
 
 def _find_branches(evidence: Evidence) -> Set[Site]:
-    """Returns the branches around slow paths, on lines that evaluate a function which has one, and the calls and ways back of those that data takes."""
+    """Returns the branches and calls on lines that evaluate a function with a slow path: around that path, into it and back."""
     lines = {
         _line_of(site)
         for site in evidence.sites
