@@ -10,8 +10,9 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 
-# How many elements, loads or buffers take turns is for the programmer to choose. Eight are assumed, which save seven in eight of what each
-# costs by itself: four would leave a quarter of it and sixteen a sixteenth, so that another choice is an eighth of that cost away at most.
+# How many elements, loads or buffers take turns is the programmer's choice. Eight are assumed: they save seven eighths of what
+# each costs by itself. Four would leave a quarter of that cost and sixteen a sixteenth, so another choice is off by an eighth of
+# it at most.
 EIGHTFOLD = 7 / 8
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
 # via Microbenchmarking", 2018). A wait behind a scoreboard takes longer, and four chains leave a quarter of it.
@@ -22,7 +23,7 @@ CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
 # The part of the time that is worth a change: less is within the noise of a measurement.
 WORTH_A_CHANGE = 0.03
-# A fact of two causes: the rows of a block do alike what all blocks along this axis do, too.
+# A fact that two detectors state: the rows of a block do the same along this axis, or all blocks do.
 SAME_ALONG = "the same along {}"
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
@@ -49,11 +50,9 @@ class Candidate:
     regrouped: Mapping[str, float] = field(default_factory=dict)
     resource: str = ""  # that is at its ceiling
     blames_lines: bool = False  # of a cause of the whole kernel: whether it is known where in it
-    includes: str = ""  # the cause that the same change removes, of which the effect has a part already
+    includes: str = ""  # another cause that the same change removes: the effect contains a part of it already
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
-    fact: str = (
-        ""  # that another cause may state as well, with the same advice: the first that is named tells it
-    )
+    fact: str = ""  # of causes with the same fact and the same advice, only the first that is named states it
 
     @property
     def is_ceiling(self) -> bool:

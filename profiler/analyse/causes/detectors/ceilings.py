@@ -26,7 +26,7 @@ _CEILINGS = (
     ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit"),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2"),
 )
-# What to try where the remedy of the cause says it of another part of the unit, or of other kernels.
+# What to try where the remedy of the cause is about another part of the unit, or about other kernels.
 _REMEDIES = {
     "tensor": LESS_TO_MULTIPLY,
     "fma_heavy": "Do less arithmetic with integers, or pack several narrow values into one word.",
@@ -50,16 +50,16 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         while_full = busy / (1 - unfilled)
         if while_full < enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0):
             continue
-        # Accesses whose lanes lie apart fill L2 as well, and only those that are recorded can be told from them.
+        # Uncoalesced accesses fill L2 as well. Only recorded accesses show whether there are any.
         if resource == "l2" and not (evidence.sites and evidence.model.l2_is_full):
             continue
-        # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
+        # Uncoalesced accesses use only a part of the bytes that move. Only recorded accesses show that.
         unseen = resource == "dram" and not evidence.sites
         taken = _taken(evidence, resource, busy)
         as_wgmma = _taken_as_wgmma(evidence, busy) if resource == "tensor" else busy
         said, figures = _say(evidence, resource, what, busy, taken, mixed, as_wgmma)
         advice = _REMEDIES.get(resource) or BY_NAME[name].remedy
-        # Tensor cores multiply floats.
+        # Triton's own words for this cause advise tensor cores. These multiply floats, so integers keep the advice for CUDA.
         in_cuda, in_triton = (
             _WITH_WGMMA if as_wgmma < busy else (advice, advice if resource == "fma_heavy" else "")
         )
@@ -83,16 +83,20 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _taken(evidence: Evidence, resource: str, busy: float) -> float:
-    """Returns the part of the time in which the resource can take no other work of this kernel: what it is used for, of what is within reach.
+    """Returns the part of the time in which the resource can take no other work of this kernel.
 
-    Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. An instruction of the tensor pipe takes
-    many cycles of its pipe and one of the scheduler, which has time for others.
+    That is its use, as a part of what is within reach. Each instruction of the FMA pipe also takes a cycle of the scheduler, in
+    which it issues no other one. An instruction of the tensor pipe takes many cycles of its pipe and only one of the scheduler,
+    which has time for others.
     """
     return max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
 
 
 def _taken_as_wgmma(evidence: Evidence, busy: float) -> float:
-    """Returns how long the tensor pipe would be busy if it multiplied all by `wgmma`, where the GPU has it: `mma.sync` takes longer for the same products."""
+    """Returns how long the tensor pipe would be busy if it multiplied everything by `wgmma`.
+
+    Where the GPU has `wgmma`, `mma.sync` takes longer for the same products.
+    """
     return busy * (1 - avoidable_part(evidence.of("tensor"), evidence.profile.compute_capability))
 
 
@@ -121,7 +125,8 @@ def _say(
 ) -> tuple[str, dict[str, float]]:
     """Returns how much of the resource is used and for how long its work keeps it, in words and as figures.
 
-    It is `taken` for longer than it is `busy` where other instructions take its cycles, and shorter for the same products where `wgmma` makes them.
+    `taken` exceeds `busy` if other instructions take cycles of the resource. `as_wgmma` is less than `busy` if `wgmma` would make
+    the same products in less time.
     """
     is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, taken)
     figures = {f"{resource}_of_reachable_pct": 100 * taken, **figures}
@@ -143,7 +148,10 @@ def _say(
 
 
 def _used(evidence: Evidence, resource: str, taken: float) -> tuple[str, dict[str, float]]:
-    """Returns how much of the resource is used and what is within reach, in words and as figures, if it is `taken` for this part of the time."""
+    """Returns how much of the resource is used and how much is within reach, in words and as figures.
+
+    `taken` is the part of the time in which it can take no other work.
+    """
     if resource == "dram" and (rate := evidence.find("dram_bytes_per_s")):
         reach = rate / taken
         divisor, unit = unit_for_people("byte/s", reach)

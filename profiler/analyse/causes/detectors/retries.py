@@ -1,7 +1,8 @@
 """Finds the loops that repeat an atomic until it succeeds: spin locks, and updates that others came before.
 
-Such a loop turns as often as its warps have to wait for others. So whatever it executes and waits for, barriers and copies through
-shared memory included, ends with the contention and with nothing else. In shared memory, lanes also wait for others of their bank.
+Such a loop runs for as long as its warps have to wait for others. Whatever it executes and waits for, including barriers and
+copies through shared memory, goes with the contention and with nothing else. In shared memory, lanes also wait for other lanes of
+their bank.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 
-_COMPILED_SUM = ".SPIN"  # the swap of the loop that the compiler makes of an addition
-_IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
+_COMPILED_SUM = ".SPIN"  # marks the swap of a loop that the compiler made of an addition
+_IN_VAIN = 2.0  # iterations for each success: with fewer, warps wait for less than their own update takes
 
 
 def add_retries(evidence: Evidence) -> Evidence:
@@ -31,15 +32,16 @@ def add_retries(evidence: Evidence) -> Evidence:
 
 @kept
 def find_in_conflict(evidence: Evidence) -> Mapping[Loop, Site]:
-    """Returns the loops that repeat an addition in shared memory because its lanes fall into the same bank, each with its load from the same place.
+    """Returns the loops that repeat an addition in shared memory because of bank conflicts, each with its load from the updated address.
 
-    Where no instruction adds, the compiler swaps in the sum, and a bank lets one lane at a time do that, whatever the places of the others.
-    On an H200, a warp that adds to doubles 1, 2, 4 and 8 places apart makes 1, 2, 4 and 8 turns, and takes 120, 239, 489 and 1,036 cycles;
-    a loop that the code itself makes of `atomicCAS` makes one turn at all of these distances.
+    Where no instruction can add, the compiler makes a loop that swaps in the sum. A bank lets one lane at a time do that, even if
+    the other lanes have other addresses. On an H200, a warp that adds to doubles 1, 2, 4 and 8 elements apart makes 1, 2, 4 and 8
+    iterations, and takes 120, 239, 489 and 1,036 cycles. A loop that the source itself makes of `atomicCAS` makes one iteration
+    at all of these distances.
 
-    The load serves all lanes of one place in one pass: if a pass serves fewer than two, more lanes have a place of their own than share one
-    with another. It makes a pass less in each turn, so that twice its mean, less one, is how many turns the conflicts explain. If they are
-    not half of the turns, other warps come first more often.
+    The load serves all lanes of one address in one pass. If a pass serves fewer than two lanes, more lanes have an address of
+    their own than share one. Each iteration takes one pass less than the one before, so the first takes twice the mean, less one:
+    that is how many iterations the conflicts explain. If these are less than half of all, other warps come first more often.
     """
     found = {}
     for swap in evidence.of("shared atomic"):
@@ -64,7 +66,7 @@ def _is_retried(evidence: Evidence, loop: Loop) -> bool:
 
 
 def _is_retry(evidence: Evidence, sites: Sequence[Site], loop: Loop) -> bool:
-    """Returns whether the loop ends when its atomic has succeeded, and not after so many elements.
+    """Returns whether the loop ends when its atomic has succeeded, and not after a number of elements.
 
     The atomic's result may go to other warps through shared memory.
     """
@@ -75,6 +77,6 @@ def _is_retry(evidence: Evidence, sites: Sequence[Site], loop: Loop) -> bool:
         first = {site for site in sites if is_swap(site) or (passed_on and site.kind == "shared load")}
         depending = find_depending(evidence, sites, [loop], first)
     branches = [site for site in sites if site.instruction.name == "BRA"]
-    last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
+    last = branches[-1:]  # goes back; if it is unconditional, one of the others decides
     is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)
     return not depending.isdisjoint(last if is_conditional else branches)

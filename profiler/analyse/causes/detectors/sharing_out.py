@@ -1,4 +1,4 @@
-"""Says how to share work out among threads: that of a block of few threads, or of too many, and the turns of uneven loops."""
+"""Says how to share work out among threads: the work of a block with too few threads or too many, and the iterations of uneven loops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
 
 
 def use_fewer_warps(evidence: Evidence) -> str:
-    """Returns to use fewer warps, in words of Triton, where several of a program compute the same elements; else nothing."""
+    """Returns the advice to use fewer warps, in words of Triton, if several warps of a program compute the same elements; else nothing."""
     copies, enough = _count_enough_warps(evidence)
     return (
         f"Use `num_warps={enough}`: {_SO_FEW.format(copies)}. Or give it more elements: {_MORE_ELEMENTS}."
@@ -51,9 +51,9 @@ def use_fewer_warps(evidence: Evidence) -> str:
 
 
 def use_more_elements(evidence: Evidence) -> str:
-    """Returns to give a program more elements, in words of Triton, where several of its threads compute the same ones; else nothing.
+    """Returns the advice to give a program more elements, in words of Triton, if several of its threads compute the same ones; else nothing.
 
-    With fewer warps alone, as many programs have to start.
+    Fewer warps alone would leave as many programs to start.
     """
     copies, enough = _count_enough_warps(evidence)
     return (
@@ -62,7 +62,7 @@ def use_more_elements(evidence: Evidence) -> str:
 
 
 def _count_enough_warps(evidence: Evidence) -> tuple[int, int]:
-    """Returns how many threads compute each element, and how many warps would do without that; 0 if all of them are needed."""
+    """Returns how many threads compute each element, and how many warps would be enough if only one did; 0 if all warps are needed."""
     warps = evidence.shape.warps_of_block if evidence.shape else 1
     copies = count_copies(evidence)
     enough = max(1, warps // copies)
@@ -70,16 +70,16 @@ def _count_enough_warps(evidence: Evidence) -> tuple[int, int]:
 
 
 def share_out(evidence: Evidence) -> str:
-    """Returns how to share the work of a block out among the lanes of a warp, if that is better than several blocks in one; else nothing.
+    """Returns how to share the work of a block out among the lanes of a warp, if that is better than merging several blocks; else nothing.
 
-    A thread that walks through neighbours leaves them to its lanes. And several blocks do not go together where shared memory does not
-    hold those of all of them, or where so few warps are left that a scheduler has none.
+    If a thread walks through neighbouring elements, the lanes can take these side by side. Several blocks cannot be merged if
+    shared memory does not hold the data of all of them, or if so few warps would be left that a scheduler has none.
     """
     if evidence.shape is None or evidence.shape.threads >= LANES:
         return ""
     accesses = evidence.of("global load", "global store")
     is_alone = evidence.shape.threads == 1
-    # What all threads of a block walk through together is no work of one of them.
+    # What all threads of a block walk through together is not the work of one of them.
     walking = {
         site
         for site in find_walking(evidence).intersection(accesses)
@@ -97,7 +97,8 @@ def share_out(evidence: Evidence) -> str:
 def without_repeated_by_threads(evidence: Evidence, repeated: Mapping[Site, float]) -> Effect:
     """Returns the effect of sharing out among the threads of a block what all of them do alike.
 
-    Loads may lie apart then, so that each lane needs a sector, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
+    The loads may then be uncoalesced: each lane needs a sector of its own, and only the sectors of other warps are saved. L2 gets
+    the same loads as before, and fewer, fuller stores.
     """
     effect = evidence.without(repeated)
     warps = evidence.shape.warps_of_block if evidence.shape else 1

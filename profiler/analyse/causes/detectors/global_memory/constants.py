@@ -11,8 +11,8 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
-# places of 32 banks need 3.5 on average: so many fall into the fullest bank.
+# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes one pass a cycle. For 32 lanes at random
+# addresses, it needs 3.5 passes on average: so many lanes fall into the fullest of its 32 banks.
 _PASSES_AT_RANDOM = 3.5
 _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Before a block looks anything up in shared memory, it waits for the table from L2.

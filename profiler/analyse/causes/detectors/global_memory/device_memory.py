@@ -1,4 +1,4 @@
-"""Knows what is left of device memory's work for some accesses, which no counter says by access."""
+"""Estimates how much of device memory's work is for some accesses. No counter says that for single accesses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _MOVED: Mapping[Kind, str] = {"global load": "dram_bytes_read", "global store": 
 
 
 def bytes_left_for(evidence: Evidence, sites: Collection[Site], kind: Kind) -> float:
-    """Returns how many bytes device memory moves for these accesses of a kind, if each other one has had a trip of its own to it.
+    """Returns how many bytes device memory moves for these accesses of a kind, if all others of that kind go there as well.
 
-    What blocks access alike, such as the weights of a layer, needs one trip. Where others copy as much as nobody has counted, nothing is left for certain.
+    Data that blocks access alike, such as the weights of a layer, goes there once. If others copy an unknown number of bytes,
+    nothing is left for certain.
     """
     others = [one for one in evidence.of(kind) if one not in sites]
     if any(one.instruction.name in SIZE_IS_UNKNOWN for one in others):
@@ -25,6 +26,6 @@ def bytes_left_for(evidence: Evidence, sites: Collection[Site], kind: Kind) -> f
 
 
 def part_of_device_memory(evidence: Evidence, spared: float) -> float:
-    """Returns which part these bytes are of all that device memory moves."""
+    """Returns these bytes as a part of all bytes that device memory moves."""
     moved = sum(evidence.find(name) or 0.0 for name in _MOVED.values())
     return spared / moved if moved else 0.0

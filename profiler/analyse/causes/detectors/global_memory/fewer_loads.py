@@ -1,4 +1,4 @@
-"""Estimates what fewer loads from global memory save: none of a place that was loaded before, or fewer of those that L1 serves."""
+"""Estimates what fewer loads from global memory save: without those that repeat, or without some that L1 serves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profiler.catalog.metrics import SECTOR_BYTES
 def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of no longer executing these parts of the loads.
 
-    Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
+    A warp waits once for loads that are issued together. If some of them stay, so does the latency, and only queues get shorter.
     """
     fewer = evidence.without({**find_addresses_gone(evidence, fractions), **fractions})
     alone = {
@@ -37,13 +37,13 @@ def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect
 def without_hits(
     evidence: Evidence, loads: Sequence[Site], part: float, fixed: Mapping[Site, float]
 ) -> Effect:
-    """Returns the effect of no longer executing this part of the loads that hit L1; the hits of `fixed` loads are not theirs.
+    """Returns the effect of no longer executing this part of the loads that hit L1, not counting the hits of `fixed` loads.
 
-    Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
-    warps apart, so that fewer of them bring warps to a barrier closer together.
+    Loads that miss take much longer, and keep their latency: a warp that waits for a hit and a miss together waits no less. But
+    each load moves warps apart, so with fewer loads, warps reach a barrier closer together.
     """
     looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
-    held = _held_for_neighbours(evidence)
+    held = _part_held_for_same_sector(evidence)
     held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
     hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
     fewer = without_repeated(evidence, dict.fromkeys(loads, hits * part))
@@ -61,10 +61,11 @@ def without_hits(
     )
 
 
-def _held_for_neighbours(evidence: Evidence) -> float:
-    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
+def _part_held_for_same_sector(evidence: Evidence) -> float:
+    """Returns the part of L1's lookups that hit because the thread loaded another word of the same sector before, such as a member of a struct.
 
-    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    These hits say nothing about sectors that a thread reaches for the first time. Coalesced loads are left out: what one lane
+    loads next, another lane may have loaded.
     """
     loads = evidence.of("global load")
     apart: dict[object, list[Site]] = {}
@@ -85,9 +86,9 @@ def _held_for_neighbours(evidence: Evidence) -> float:
 def without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
 
-    Only the waiting for the sectors that the data fills counts. The rest also goes when lanes come to lie together, which is the
-    smaller change, and a cause of its own. The same holds for sectors that were not counted, but estimated from the time that L1
-    was busy.
+    Only the waiting for sectors that the data would fill counts. Waiting for the other sectors also ends if the access is
+    coalesced, which is the smaller change and a cause of its own. The same holds for sectors that were not counted, but estimated
+    from the time that L1 was busy.
     """
     filled = {
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part

@@ -1,4 +1,4 @@
-"""Detects causes in the layout of what a warp accesses in global memory: lanes that lie apart, and rows that start inside a sector."""
+"""Detects causes in the layout of accesses to global memory: lanes that lie apart, and rows that start inside a sector."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses that touch more than one sector too many for each request: their lanes lie apart. Atomics are stores, too."""
+    """Names accesses that touch more than one sector too many for each request: their lanes lie apart. Atomics count as stores."""
     updates = find_updates_apart(evidence)
     found: dict[Kind, list[Site]] = {
         "global load": _find_apart(evidence, "global load"),
@@ -43,7 +43,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global store", "uncoalesced-stores", stores, "uncoalesced-loads", "loads", write),
     )
     together = [site for sites in found.values() for site in sites]
-    # Where a search or a chain goes on is a matter of what it has loaded, too.
+    # The next address of a search or a chain depends on loaded data, too.
     by_data = {
         kind: is_gathered(evidence, sites[0])
         or is_carried(evidence, sites[0])
@@ -56,8 +56,8 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
-        # An index that was loaded is another one than that of a thread.
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both. The kind that
+        # costs most claims it. A loaded index is another one than that of a thread.
         is_most = 2 * costs[kind] >= sum(costs.values()) and len(set(by_data.values())) == 1
         of_others = 1 - unused_of(sites) / unused_of(together)
         mended = together if is_most and of_others >= WORTH_A_CHANGE else sites
@@ -86,10 +86,10 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _spared_on_the_way(evidence: Evidence, sites: Iterable[Site]) -> Mapping[str, float]:
-    """Returns the part of each unit's work that may go where the lanes take other elements.
+    """Returns the part of each unit's work that may go if the lanes take other elements.
 
-    These are their idle places, those of lanes that these accesses leave out, the sums over lanes, if each adds up a result of its own, and
-    divisions, which may be of indices.
+    That is the work for idle lanes, including those that do not make these accesses. It is also the sums over lanes, which go if
+    each lane adds up a result of its own, and divisions, which may be of indices.
     """
     acting = max(site.acting or LANES for site in sites)
     idle = {site: 1 - min(acting, site.lanes or LANES) / LANES for site in evidence.sites}
@@ -100,8 +100,8 @@ def _spared_on_the_way(evidence: Evidence, sites: Iterable[Site]) -> Mapping[str
 def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns how many unused sectors of these accesses the busier of L1 and L2 works for.
 
-    L2 gets all that are stored, and of those that are loaded only what L1 does not hold. Where sectors were estimated, nobody knows
-    whether those of loads or of stores are too many.
+    L2 gets all stored sectors, but only those loaded sectors that L1 does not hold. If sectors were estimated, nobody knows
+    whether loads or stores touch too many.
     """
     busy = evidence.model.busy
     in_l2 = evidence.has_costs and busy.get("l2", 0.0) > busy.get("l1", 0.0)
@@ -109,9 +109,9 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
-    """Returns the accesses whose lanes lie apart, without those that data scatters; or these alone, where the others cost nobody anything.
+    """Returns the uncoalesced accesses without those that data scatters. If the others cost next to nothing, it returns only the scattered ones.
 
-    Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
+    If each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
     apart = [site for site in find_counted(evidence, kind) if lies_apart(evidence, site)]
     others = [site for site in apart if not is_gathered(evidence, site)]
@@ -123,8 +123,8 @@ def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses most of whose requests touch one sector more than their bytes fill.
 
-    Where neighbours of one base are accessed, as by a stencil, some start inside a sector wherever the rows start: while any are
-    aligned, no shift helps.
+    A stencil accesses several neighbours of one base: some of them start inside a sector wherever the rows start. So if any
+    access to a base is aligned, no shift helps.
     """
     accesses = find_counted(evidence, *MOVING)
     misaligned = [site for site in accesses if is_misaligned(evidence, site)]

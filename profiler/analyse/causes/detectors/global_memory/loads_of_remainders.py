@@ -1,4 +1,4 @@
-"""Detects loads that threads repeat whose indices have the same remainder, as where planes lie one after the other and share what is loaded."""
+"""Detects loads that threads repeat if their indices have the same remainder, as when consecutive planes share what is loaded."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from profiler.text import whole_percent
 
 
 def detect_loads_of_remainders(evidence: Evidence) -> Iterable[Candidate]:
-    """Names such loads. How many threads have the same remainder, no counter says: eight are assumed, which one thread stands for.
+    """Names such loads.
 
-    That leaves fewer threads, of which two rounds fill the GPU.
+    No counter says how many threads have the same remainder. Eight are assumed, and one thread could do the work of all of them.
+    That leaves fewer threads, but no fewer than two rounds of blocks, which fill the GPU.
     """
     loads = find_loads_of_remainders(evidence)
     together = min(MOST_REUSE, (evidence.find("waves") or 0.0) / SOME_WAVES)

@@ -40,14 +40,14 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
-# With 4 bytes a lane, a warp requests a line of 128 bytes, which is what L1 answers in a cycle. Narrower requests leave a part of that
-# unused also where L1 holds the data.
+# With 4 bytes a lane, a warp requests a line of 128 bytes, which L1 answers in one cycle. Narrower requests leave a part of the
+# line unused, even if L1 holds the data.
 _FILLING_BITS = 32
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
-# Special registers, and the sizes of the launch, which lie from 0x360 on since Blackwell.
+# Special registers, and the constants that hold the sizes of the launch. Since Blackwell, these lie from 0x360 on.
 _GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
-# What works for each sector, or for each element, has as much to do as before.
+# Units that work for each sector, or for each element, have as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
 
@@ -55,8 +55,8 @@ _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
 
-    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first. What loads ask for
-    again and again is to be kept.
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses have to be corrected
+    first. Data that is requested again and again should be kept instead.
     """
     side_by_side = find_side_by_side(evidence)
     accesses = evidence.of("global load", "global store")
@@ -89,7 +89,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     if 2 * sum(site.bytes_of_lanes for site in apart) > moved:
         how = f"{said} that lie side by side in a thread, and apart between threads: wider ones touch each sector less often."
     else:
-        # Others may be as narrow: what lies apart, or what is one place for all lanes.
+        # Other accesses may be as narrow: those whose lanes lie apart, or share one place.
         are_others_narrow = any(site.width // 8 in widths for site in accesses if base_of(site) not in bases)
         how = f"{'neighbouring lanes, ' if are_others_narrow else ''}{said} a thread, {request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}."
     yield Candidate(
@@ -105,9 +105,9 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> Effect:
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
-    Without a loop, a thread takes the place of several. So it does in a loop that strides across the grid, if each thread makes one turn of it.
-    In any other loop, a turn takes the place of several.
-    A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
+    Without a loop, one thread then does the work of several. The same holds for a loop that strides across the grid, if each
+    thread makes one iteration of it. In any other loop, one iteration does the work of several. A block that computes a row needs
+    fewer warps for it, but at least one. There are as many rows as before, so as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     launches: dict[str, float] = {}
@@ -126,10 +126,11 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
 
 
 def _resident_without(evidence: Evidence, sites: Sequence[Site], gone: float) -> float:
-    """Returns how many times as many warps are resident if each thread takes the elements of several, so that this part of all warps is not launched.
+    """Returns by which factor more warps are resident if each thread takes the elements of several threads.
 
-    Those that would have waited for a place, as of two waves, take the places. Nobody else does where the elements beside a thread's own are not
-    those of its next turns, but those of its neighbours: in other loops, fewer turns are left to all.
+    The part `gone` of all warps is then not launched. Warps that had to wait for a place, as in a second wave, take the free
+    places; the others stay empty. That counts only in loops where the elements beside a thread's own belong to its neighbours. In
+    other loops, they belong to the thread's next iterations: it makes fewer iterations, and there are as many warps.
     """
     left = min(1.0, (1 - gone) * max(1.0, evidence.find("waves") or 1.0))
     if left == 1.0:
@@ -139,9 +140,10 @@ def _resident_without(evidence: Evidence, sites: Sequence[Site], gone: float) ->
 
 
 def _made_by_fewer_threads(evidence: Evidence, bases: Set[object]) -> list[Site]:
-    """Returns what a thread does once that takes the place of several, except for accesses that cannot be wider until their lanes are neighbours.
+    """Returns what is executed once if one thread does the work of several, without accesses that cannot be wider until they are coalesced.
 
-    What every block prepares alike, and not for an address, is left to `too-little-work-a-thread`: the width of an access does not change it.
+    What every block prepares alike, except for addresses, is left to `too-little-work-a-thread`: the width of an access does not
+    change it.
     """
     prepared = {
         site
@@ -160,9 +162,10 @@ def _made_by_fewer_threads(evidence: Evidence, bases: Set[object]) -> list[Site]
 
 
 def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
-    """Returns whether each turn of a loop goes on by a size that is given to the kernel, such as the length of a row, and not by a number of threads.
+    """Returns whether each iteration of a loop advances an address by a parameter, such as the length of a row, and not by a number of threads.
 
-    The next elements of the row are then those of the neighbouring threads. An address is raised by the size, or by the size times the count of the turns.
+    The next elements of the row are then those of the neighbouring threads. Either the parameter is added to the address in each
+    iteration, or the address contains its product with the loop counter.
     """
     loop = evidence.innermost_loop(access)
     if loop is None:
@@ -191,7 +194,7 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
 
 
 def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
-    """Returns whether what an instruction reads in these registers, or from constants, comes from the parameters, and not from what is given at launch."""
+    """Returns whether an instruction reads a parameter, in these registers or in constants, and nothing that the launch sets, such as its grid."""
     makers = all_makers(evidence, sources_of(evidence, site, registers))
     text = " ".join(one.instruction.text for one in (site, *makers))
     return bool(PARAMETER.search(text)) and not _GIVEN_AT_LAUNCH.search(text)
@@ -226,16 +229,16 @@ def _mean_width(sites: Sequence[Site]) -> float:
 
 
 def _exchanges_elements(evidence: Evidence) -> bool:
-    """Returns whether threads exchange what they hold through shared memory, element by element.
+    """Returns whether threads exchange single elements through shared memory.
 
-    Where one lane of each warp stores there, it stores what the lanes of the warp made of their elements, such as their sum: if a
-    thread takes more elements, fewer warps have such a result.
+    If only one lane of each warp stores there, it stores what the warp made of its elements, such as their sum. If a thread takes
+    more elements, fewer warps have such a result.
     """
     return any(site.acting_lanes > ONE_LANE for site in evidence.of(*SHARED) if site.stores_in_shared)
 
 
 def _fetches_textures(evidence: Evidence) -> bool:
-    """Returns whether texture units fetch an element for each lane, of which none is wider than another."""
+    """Returns whether texture units fetch an element for each lane. Such a fetch cannot be made wider."""
     return any(site.instruction.name in TEXTURE_FETCHES for site in evidence.of("global load"))
 
 
@@ -246,9 +249,10 @@ def _widths_text(widths: Sequence[int]) -> str:
 
 
 def _is_alone(evidence: Evidence, site: Site) -> bool:
-    """Returns whether one lane of a warp makes an access, once, while the others have none.
+    """Returns whether a single lane of a warp makes the access, outside of loops.
 
-    What lies beside its element would be theirs, and nobody asks for it. In a loop, the lane's own next element may lie there.
+    The elements beside its own would belong to other lanes, and nobody needs them. In a loop, the lane's own next element may lie
+    there.
     """
     lanes = evidence.by_function[site.function][0].lanes or LANES
     is_one = evidence.has_costs and site.acting_lanes <= ONE_LANE < lanes
@@ -256,7 +260,7 @@ def _is_alone(evidence: Evidence, site: Site) -> bool:
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the lanes touch as many bytes as they ask for, within a sector: no broadcast, and no gaps.
+    """Returns whether the lanes touch as many bytes as they ask for, give or take a sector: no broadcast, and no gaps.
 
     Sectors that were not counted are estimated for all lanes.
     """

@@ -1,4 +1,4 @@
-"""Detects loads from global memory that repeat: of an address that stays, in later passes, and for all rows of a block."""
+"""Detects loads from global memory that repeat: from an address that does not change, in later passes, and for all rows of a block."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _IN_CONSTANT_MEMORY = (
     "filter."
 )
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
-# What L2 serves again may be looked up at random places, which no tile holds.
+# L2 may serve data again that is looked up at random places, and no tile holds those.
 _BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
 _AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
 _KEEP = (
@@ -102,22 +102,23 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 def _name_tile(
     evidence: Evidence, loads: Sequence[Site], fixed: Mapping[Site, float], times: float
 ) -> Candidate:
-    """Returns the cause that loads are which ask the caches so many times for what device memory delivers once.
+    """Returns the cause for loads that request each byte many `times` from the caches, although device memory delivers it once.
 
-    What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in a
-    loop needs a register and no tile: that is another change, with an estimate of its own.
+    Only repeated hits of L1 count: they show that the same block uses the data again, and could keep it. L2 also serves lookups
+    at random places. Loads whose address does not change in a loop need a register and no tile: that is another change, with an
+    estimate of its own.
     """
-    # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
     repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
     exchanged = _sums_of_blocks_alike(evidence, loads)
     alone = _WITHOUT_EXCHANGE if exchanged else ""
     is_ceiling = evidence.model.l2_is_full and repeated.resources["l2"] < NOT_AT_A_CEILING
     shared = _BEYOND_L1 if is_ceiling else ""
+    # On the way to a tile, products of halves may move to tensor cores, and threads with results of their own add nothing up with others.
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-        (_BY_DATA if _says_data_where(evidence, loads) else _IN_A_TILE)
+        (_BY_DATA if _are_at_places_of_data(evidence, loads) else _IN_A_TILE)
         + (
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed
@@ -135,8 +136,8 @@ def _name_tile(
     )
 
 
-def _says_data_where(evidence: Evidence, loads: Iterable[Site]) -> bool:
-    """Returns whether most of these loads are at places that each thread has loaded for itself, as along a list: they lie in no tile."""
+def _are_at_places_of_data(evidence: Evidence, loads: Iterable[Site]) -> bool:
+    """Returns whether each thread has loaded the addresses of most of these loads for itself, as along a list: they lie in no tile."""
     differing = find_differing_in_block(evidence)
     sectors = {True: 0.0, False: 0.0}
     for site in loads:
@@ -147,9 +148,10 @@ def _says_data_where(evidence: Evidence, loads: Iterable[Site]) -> bool:
 
 
 def _sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
-    """Returns the exchanges of sums in loops of which blocks make some of these loads alike, as in a product, where each loads a row and all columns.
+    """Returns the exchanges of sums in loops in which several blocks make some of these loads alike.
 
-    A block that computes several results, such as a tile, gives each thread some of its own, so that nothing is left to exchange.
+    That is so in a matrix product if each block loads a row and all columns. If a block computes several results, such as a tile,
+    each thread has some of its own, and nothing is left to exchange.
     """
     spared: dict[Site, float] = {}
     for one in find_sums_for_all(evidence):
@@ -161,7 +163,7 @@ def _sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[S
 
 
 def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
-    """Returns whether constant memory could take what all threads look up at one address at a time, and that alone would be worth a change."""
+    """Returns whether constant memory has room for what all threads look up at one address at a time, and that change alone would be worth it."""
     if evidence.shape is None:
         return False
     lookups = [site for site in loads if site in find_lookups_alike(evidence)]
@@ -211,7 +213,7 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
 
 
 def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
-    """Returns the stores of a loop that put back what these loads take from the same address, as for a sum in memory: a register holds it instead."""
+    """Returns the stores of a loop to the same addresses as these loads, as for a sum in memory. A register could hold the value instead."""
     places = {(address_of(site), evidence.innermost_loop(site)) for site in loads}
     return {
         site: part
@@ -272,11 +274,12 @@ def _find_same_in_outer_turns(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:
-    """Yields what the rows of a block do alike where loads are among it: these loads, their addresses, and arithmetic that does not depend on the row.
+    """Yields the cause for what the rows of a block do alike: loads, their addresses, and arithmetic that does not depend on the row.
 
-    Where most of it is arithmetic, it is named for that. Rows that load nothing alike are none of this detector's.
-    A thread that computes several rows does all of that once for them. It leaves fewer threads, of which two rounds fill the GPU.
-    What as many threads execute as one row has, such as the first one of each block, no other row repeats.
+    If most of it is arithmetic, the cause is named for that. Rows that load nothing alike are left to other detectors. A thread
+    that computes several rows does all of this only once for them. That leaves fewer threads, but no fewer than two rounds of
+    blocks, which fill the GPU. If no more threads execute something than one row has, such as the first thread of each block, no
+    other row repeats it.
     """
     if evidence.shape is None:
         return
@@ -326,9 +329,9 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
 
 
 def count_times_requested(evidence: Evidence, together: bool = False) -> float:
-    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
+    """Returns how often loads that do not fill shared memory request each byte that device memory delivers.
 
-    With `together`, loads of one base count as one. Single values count as none.
+    With `together`, loads of one base count as one. Single values do not count.
     """
     asked: dict[object, float] = {}
     single = find_single_values(evidence)

@@ -1,4 +1,7 @@
-"""Detects stores to global memory in vain, whose results are overwritten before anyone reads them, or only the block reads; and loads that take back such results."""
+"""Detects stores to global memory in vain, and loads that take back what the same thread stored.
+
+A store is in vain if its result is overwritten before anyone reads it, or if only the block reads it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.text import whole_percent
 
 _OFTEN = 2.0  # half of what is stored is in vain
-_UNROLLED = 4.0  # turns of a loop by the compiler
+_UNROLLED = 4.0  # iterations of a plain loop by the compiler
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
@@ -72,9 +75,12 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops whose turns store again, at the places of other turns or of other threads, what nothing in the kernel reads: all but one of them are in vain."""
+    """Names loops that store again to the addresses of other iterations or threads, if nothing in the kernel reads what they store.
+
+    All but the last store to each address are in vain.
+    """
     if count_stored_again(evidence, evidence.of("global store")) < _OFTEN:
-        return  # nor do some of them, whose arrays and loops take longer to find
+        return  # a part of the stores repeats no more, and to find their arrays and loops takes longer
     read = [find_pointers(evidence, load) for load in evidence.of("global load")]
     if not all(read):
         return  # any array may be read
@@ -106,7 +112,10 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_taken_back(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what threads store in one loop and load again in a later one, although they could have kept it: also the stores, if they are overwritten."""
+    """Names values that threads store in one loop and load again in a later one, although they could have kept them.
+
+    If the stored values are overwritten afterwards, the stores go as well.
+    """
     loads, overwritten = find_taken_back(evidence)
     if not loads:
         return
@@ -160,9 +169,9 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the stores, or the loads, of sums that a block makes step by step in global memory, where shared memory could hold what is left of them.
+    """Names the loads or the stores of a reduction that a block makes step by step in global memory, although shared memory could hold its sums.
 
-    As many instructions access shared memory in their place.
+    As many instructions then access shared memory instead.
     """
     if not (parts := find_global_trees(evidence)):
         return
@@ -181,17 +190,18 @@ def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _in_shared_memory(evidence: Evidence, parts: Mapping[Site, float]) -> Effect:
-    """Returns the effect of accesses to shared memory in place of these parts of global memory's: they are issued all the same."""
+    """Returns the effect of moving these parts of the accesses from global to shared memory: as many instructions are issued."""
     fewer = evidence.without(parts)
     return replace(fewer, resources={unit: fewer.resources.get(unit, 0.0) for unit in ("l1", "l2")})
 
 
 def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
-    """Returns the part of the waiting for loads that ends with these stores, or barriers: the loads of several turns are issued together.
+    """Returns the part of the waiting for loads that ends with these stores or barriers: loads of several iterations are then issued together.
 
-    A store may change what a later load reads, and a barrier waits for others who do, so that the compiler leaves them in their order. It
-    unrolls a plain loop by four, or by as many turns as the stores to one address show. A load whose address comes from the load before
-    has to wait all the same.
+    The compiler keeps the order of stores and later loads, because a store may change what a load reads. The same holds for a
+    barrier: it waits for others, whose stores may. Without them, the compiler unrolls a plain loop by four, or by as many
+    iterations as there are stores to one address in a row. A load whose address comes from the load before it has to wait all the
+    same.
     """
     held: dict[Site, float] = {}
     lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]
@@ -200,7 +210,7 @@ def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site,
         loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
         kept, copies = 1 / _UNROLLED, count_in_a_row(evidence, store)
         if copies >= _UNROLLED and (total := sum(loads.values())):
-            # Each turn stands by itself, and together they wait as long as the one that waits longest.
+            # Each unrolled iteration has its own load. Issued together, they wait as long as the one that waits longest.
             kept = max(1 / copies, max(loads.values()) / total)
         held |= {one: max(held.get(one, 0.0), 1 - kept) for one in loads}
     return held
@@ -209,7 +219,7 @@ def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site,
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
-    In a list that is worked on in place, each thread stores its own element and loads its neighbours.
+    In a list that is updated in place, for example, each thread stores its own element and loads its neighbours.
     """
     return (
         any(site.instruction.name in FENCES for site in evidence.around(store))

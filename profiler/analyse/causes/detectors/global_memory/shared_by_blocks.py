@@ -33,7 +33,10 @@ _FOR_SEVERAL = (
 
 
 def find_shared_by_blocks(evidence: Evidence, loads: Collection[Site], times: float) -> Iterable[Candidate]:
-    """Yields the causes that some of these loads are, which ask so many `times` for each byte that device memory delivers."""
+    """Yields the causes for loads of data that several blocks or threads load.
+
+    `times` says how often loads request each byte that device memory delivers.
+    """
     alike = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
     if alike:
         yield from _find_delivered_again(evidence, alike)
@@ -67,9 +70,9 @@ def _without_repeated(evidence: Evidence, times: Mapping[Site, float]) -> Effect
 
 
 def _find_delivered_again(evidence: Evidence, alike: Mapping[Site, int]) -> Iterable[Candidate]:
-    """Yields the loads that blocks make alike, if device memory delivers their data again: when the next of these blocks runs, L2 has lost it.
+    """Yields the cause for data that several blocks load and device memory delivers again, because L2 lost it before the next block ran.
 
-    L2 loses none of what it holds whole, such as the weights of a layer, which blocks look up all the time.
+    L2 loses no data that it can hold as a whole, such as the weights of a layer that blocks look up all the time.
     """
     asked, data, once = (
         sum(site.bytes_asked / min(count, most) for site, count in alike.items())
@@ -92,9 +95,10 @@ def _find_delivered_again(evidence: Evidence, alike: Mapping[Site, int]) -> Iter
 
 
 def _find_shifted(evidence: Evidence, loads: Collection[Site], times: float) -> Iterable[Candidate]:
-    """Yields the loads of elements that other threads load, too, where most of them come from L2, which is full.
+    """Yields the cause for loads of elements that other threads load, too, if most of them come from L2, and L2 is full.
 
-    A thread's neighbours load an element no more often than it loads some: what is loaded more often than that is repeated in another way.
+    A thread's neighbours load an element no more often than the thread loads elements. What is loaded more often is repeated in
+    another way.
     """
     shifted = {
         site: times

@@ -1,4 +1,4 @@
-"""Finds out which places the lanes of a warp update together: that decides who can add up what they have."""
+"""Finds out which addresses the lanes of a warp update together: that decides which of them can add up their values first."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from profiler.catalog.metrics import SECTOR_BYTES
 ATOMIC_CONTENTION = "atomic-contention"
 MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
 Updated = Literal[
-    "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
-    "one place a warp",  # all lanes of it, and each warp of the block another one
-    "by one lane",  # of a warp, and all warps of a block the same place
-    "places of warps",  # by one lane of each, too
-    "places of lanes",  # each lane another one
-    "places of data",  # what is loaded or worked out says which, as in a histogram
+    "one place",  # for all lanes of a warp, as far as the code and the counters say; or nothing is known
+    "one place a warp",  # for all its lanes; each warp of the block has another one
+    "by one lane",  # of each warp; all warps of a block have the same place
+    "places of warps",  # by one lane of each warp, too; each warp has another place
+    "places of lanes",  # each lane has another one
+    "places of data",  # loaded or computed data say which, as in a histogram
 ]
 
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
@@ -46,7 +46,7 @@ def find_updated(evidence: Evidence, weights: Mapping[Site, float]) -> Updated:
 def _updated_by(evidence: Evidence, site: Site) -> Updated:
     finding = makers_of_address(evidence, site)
     makers = makers_since_access(evidence, finding)
-    # Of an update that is retried, the last lane may be alone, too.
+    # In an update that is retried, the last lane may be alone, too.
     if site.acting is not None and site.acting <= 1.0 and not is_swap(site):
         return _updated_by_one_lane(evidence, site, makers)
     apart = bytes_between_lanes(evidence, [site])
@@ -63,7 +63,10 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
 
 
 def _updated_by_one_lane(evidence: Evidence, site: Site, makers: Collection[Site]) -> Updated:
-    """Returns whether the warps of a block update one place, so that they can add up for each other; `makers` made the address."""
+    """Returns which places the warps of a block update by one lane each. If it is one place, they can add up for each other.
+
+    `makers` made the address.
+    """
     offsets = offsets_of_threads(evidence, site)
     if offsets:
         return "places of warps" if any(offsets) else "by one lane"
@@ -73,7 +76,10 @@ def _updated_by_one_lane(evidence: Evidence, site: Site, makers: Collection[Site
 
 
 def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) -> bool:
-    """Returns whether all threads of a block load the place from one address, and the counters show lanes that share places; `makers` made it."""
+    """Returns whether all threads of a block load the place's address from one address, and counters show that lanes share places.
+
+    `makers` made the address.
+    """
     if (
         not site.sectors
         or _has_room_for_lanes(site)
@@ -85,20 +91,21 @@ def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) ->
 
 
 def _differs_by_thread_alone(evidence: Evidence, makers: Collection[Site]) -> bool:
-    """Returns whether a thread's index says which place it updates of those that its block has loaded one address for."""
+    """Returns whether the places differ within a block only by the thread's index, and not by anything that each thread loaded for itself."""
     differing = find_differing_in_block(evidence).intersection(makers)
     return bool(differing) and not any(one.kind in ACCESSES for one in differing)
 
 
 def _has_room_for_lanes(site: Site) -> bool:
-    """Returns whether a request touches as many sectors as the values of its lanes fill side by side: with fewer, lanes share places."""
+    """Returns whether a request touches as many sectors as the values of its lanes fill side by side: if fewer, lanes share places."""
     return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= site.bytes_of_lanes
 
 
 def stays_for_turns(evidence: Evidence, site: Site) -> bool:
-    """Returns whether turns of a loop that follow each other update one place, as bits of the same word: a shift takes the lower part of their count away.
+    """Returns whether consecutive iterations of a loop update one place, such as bits of the same word.
 
-    Who asks what was there needs it in each turn.
+    The address then contains the loop counter without its lower bits, which a shift to the right has dropped. If the code uses
+    the old value, it needs that in each iteration.
     """
     loop = evidence.innermost_loop(site)
     if loop is None or is_swap(site) or site.use.written:

@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block do what one of them could, with the same values, or store what others of them store."""
+"""Detects loops in which all threads of a block do the same with the same values, or store what other threads of it store."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _BLOCK_OF_ELEMENTS = (
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops of which each thread of a block makes every turn, although one thread for each turn would do."""
+    """Names loops in which each thread of a block makes every iteration, although one thread for each iteration would do."""
     if not evidence.has_costs or evidence.shape is None:
         return
     threads = evidence.shape.threads
@@ -124,7 +124,10 @@ def _advise(evidence: Evidence, loops: Iterable[Loop]) -> tuple[str, str]:
 
 
 def _find_same_for_all(evidence: Evidence, loop: Loop) -> Collection[Site]:
-    """Returns what all threads do alike in each turn of a loop: all of it, or all but what a branch passes by in some turns to store what the others found."""
+    """Returns what all threads do alike in each iteration of a loop: all of it, or all but code that a branch skips in some iterations.
+
+    That code may only store what the others found.
+    """
     inside = evidence.inside(loop)
     if _is_same_for_all(evidence, loop, inside):
         return inside
@@ -169,7 +172,7 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
         _stands_in_another(evidence, loop, inside) or inside[0] in find_grid_independent(evidence)
     ):
         return False
-    return any(_goes_on(evidence, loop, site) for site in loads or stores)
+    return any(_changes_address(evidence, loop, site) for site in loads or stores)
 
 
 def _stands_in_another(evidence: Evidence, loop: Loop, inside: Sequence[Site]) -> bool:
@@ -179,9 +182,10 @@ def _stands_in_another(evidence: Evidence, loop: Loop, inside: Sequence[Site]) -
 
 
 def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) -> bool:
-    """Returns whether an instruction among those `passed` by may be there to store what a turn has found: no other turn goes on with it.
+    """Returns whether an instruction may be there to store what an iteration has found: no other iteration uses its result.
 
-    Threads may differ in which of them asks for a place. Where each loads or computes something of its own, all of them are needed.
+    It is one of those that a branch may skip, the `passed` ones. Threads may differ in which of them asks for a place to store.
+    If each thread loads or computes something of its own, all of them are needed.
     """
     if site.kind in ("tensor", "local") or is_swap(site) or site.instruction.name in COPIES_TO_SHARED:
         return False
@@ -200,13 +204,13 @@ def _may_read(evidence: Evidence, user: Site, writer: Site) -> bool:
 
 
 def _may_hold(evidence: Evidence, user: Site, register: str, results: Set[Site]) -> bool:
-    """Returns whether a register may hold one of these results when an instruction reads it. An unrolled loop needs it for others, too."""
+    """Returns whether a register may hold one of these results when an instruction reads it. An unrolled loop may use it for others, too."""
     writers = writers_before(evidence, user, register)
     return not writers or not writers.isdisjoint(results)
 
 
-def _goes_on(evidence: Evidence, loop: Loop, access: Site) -> bool:
-    """Returns whether each turn of a loop comes to another place: its address is made of what one turn leaves to the next."""
+def _changes_address(evidence: Evidence, loop: Loop, access: Site) -> bool:
+    """Returns whether an access has another address in each iteration: the address is made of what one iteration leaves to the next."""
     makers = makers_on_all_paths(
         evidence, access, address_registers(access.instruction), lambda one: one.kind in ACCESSES
     )
@@ -214,9 +218,9 @@ def _goes_on(evidence: Evidence, loop: Loop, access: Site) -> bool:
 
 
 def _find_sums(evidence: Evidence, loop: Loop) -> set[Site]:
-    """Returns what adds to the sums of a loop, if nothing else in the loop takes them.
+    """Returns the instructions that add to the sums of a loop, if nothing else in the loop reads these.
 
-    Integers may be counters, from which each turn begins.
+    Sums of integers do not count: they may be counters, from which each iteration begins.
     """
     inside = evidence.inside(loop)
     adding = (site for site in inside if site.instruction.name in (*_ADDING, *_MULTIPLY_ADDS))
@@ -231,10 +235,11 @@ def _find_sums(evidence: Evidence, loop: Loop) -> set[Site]:
 
 
 def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
-    """Returns how many times as many bytes a block stores in a loop as it has in shared memory; 1 where a warp alone does not fill that.
+    """Returns how many times a block's stores in a loop fill its shared memory; 1 if those of a single warp do not fill it once.
 
-    Nothing reads there or meets until the loop ends, so that only what is stored last can count. Each thread then stores what others do, as where
-    the turns begin at its index and go on by one. How often the loop is entered is known for warps: those of a block may come to different copies of it.
+    Nothing reads there or meets until the loop ends, so only what is stored last to each address can count. Then threads store
+    what others store, for example because each begins at its index and goes on by one. How often a loop is entered is known for
+    warps only: those of a block may come to different copies of it.
     """
     shape, last = evidence.shape, inside[-1]
     loop = evidence.innermost_loop(last)

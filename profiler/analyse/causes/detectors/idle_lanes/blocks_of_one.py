@@ -1,4 +1,4 @@
-"""Detects blocks with one result, which each of their threads computes, and one stores."""
+"""Detects blocks with one result: each of their threads computes it, and one stores it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from profiler.catalog.metrics import LANES
 
 
 def detect_blocks_of_one(evidence: Evidence) -> Iterable[Candidate]:
-    """Names blocks of which each thread could have a result of its own: all of them compute what the block stores."""
+    """Names blocks whose threads all compute the one result that the block stores. Each thread could have a result of its own."""
     if not (
         evidence.has_costs and evidence.shape and evidence.shape.threads > 1 and _has_one_result(evidence)
     ):
         return
     left = left_of_blocks(evidence, 1 / evidence.shape.threads)
-    # Behind an exit of all other threads, one stores alone.
+    # What runs with fewer lanes repeats nothing: behind an exit of all other threads, one stores alone.
     repeated = {site: 1 - left for site in evidence.sites if site.lanes in (None, LANES)}
     effect = without_repeated_by_threads(evidence, repeated)
     yield Candidate(
@@ -39,9 +39,9 @@ def detect_blocks_of_one(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _has_one_result(evidence: Evidence) -> bool:
-    """Returns whether a block stores, and neither what it stores, nor where, nor its way there depends on the thread.
+    """Returns whether a block stores something, and neither the value, nor the address, nor the way there depends on the thread.
 
-    Only which thread stores may. Where threads meet, or add something up, each of them has a part in the result.
+    Only which thread stores may depend on it. If threads meet, or add something up, each of them has a part in the result.
     """
     stores = evidence.of("global store")
     differing = find_differing_in_block(evidence)

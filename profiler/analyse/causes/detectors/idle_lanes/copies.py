@@ -1,4 +1,4 @@
-"""Detects warps of which several lanes compute each result, as where a tile has fewer elements than a warp has lanes."""
+"""Detects warps in which several lanes compute each result, as for a tile with fewer elements than a warp has lanes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from profiler.analyse.causes.flow.lane_values import count_copies
 
 
 def detect_copies(evidence: Evidence) -> Iterable[Candidate]:
-    """Names lanes that compute the same result as others of their warp, of which one stores it.
+    """Names lanes that compute the same result as others of their warp, while only one of them stores it.
 
-    A warp has room for several times as many results, so that fewer blocks do all of it, while they still fill the GPU. Where only whole
-    warps repeat each other, a block needs fewer of them: that is part of the advice on its loads.
+    A warp has room for several times as many results, so fewer blocks can do all of the work, if they still fill the GPU. If only
+    whole warps repeat each other, a block needs fewer warps: that is part of the advice on its loads.
     """
     warps = evidence.shape.warps_of_block if evidence.shape else 1
     copies = count_copies(evidence)

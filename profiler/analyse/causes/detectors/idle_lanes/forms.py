@@ -1,4 +1,4 @@
-"""Tells apart why lanes of a warp have nothing to do, where that is known: each form of it has a remedy of its own."""
+"""Tells apart why lanes of a warp have nothing to do, as far as that is known: each reason has a remedy of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
-# With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
+# If at most so many lanes of a warp take elements, rows are short: the warp has room for a third of another row. If more do, the
+# idle lanes are the end of a long row.
 _SHORT = 3 / 4
 _OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 
@@ -59,7 +60,7 @@ _BETWEEN_WARPS = (
 )
 _HALF_AS_MANY = "Every second thread is idle from the first step on: launch half as many, and let each combine two elements before it."
 _WITHOUT_REMAINDERS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), which need no remainder, and use shared memory between warps only."
-# If only the index is computed anew, as in `sdata[2 * s * tid]`, the lanes of a warp meet in the same banks.
+# A new index alone, as in `sdata[2 * s * tid]`, lets the lanes of a warp meet in the same banks.
 _NEIGHBOURS = (
     "A smaller step: let the threads that take part be neighbours without bank conflicts. Thread `t` of the first `s` adds `x[t + s]` to `x[t]`, "
     "where `s` begins with half of the block and is halved in each step."
@@ -87,7 +88,7 @@ _NO_WORK = (
 
 
 def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, ...]:
-    """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
+    """Returns the sentence and the advice for lanes that are `idle` in these parts of the instructions, and other words for Triton, if any."""
     loading = _lanes_of_elements(evidence)
     if loading <= _SHORT * LANES:
         return _SHORT_ROWS[0].format(loading), *_SHORT_ROWS[1:]
@@ -111,9 +112,10 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
 
 
 def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, ...]:
-    """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose.
+    """Returns the sentence and the advice for branches that send lanes elsewhere. If data decides, no warp or block can choose.
 
-    Lanes that were counted for all instructions together do not say whether another side of a branch runs for the rest of them.
+    If lanes were only counted for all instructions together, it is not known whether the rest of them run another side of a
+    branch.
     """
     if not evidence.has_costs:
         return _SPLIT_OR_IDLE
@@ -121,7 +123,10 @@ def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[st
 
 
 def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
-    """Returns how to exchange values without steps, by the size of the block; and once, where a loop that loads may take the same steps in each turn."""
+    """Returns how to exchange values without steps, by the size of the block.
+
+    If a loop that loads may take the same steps in each iteration, the advice is also to do so only once.
+    """
     shape = evidence.shape
     if shape and shape.warps_of_block == 1:
         advice = [_IN_ONE_WARP]
@@ -139,11 +144,11 @@ def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
 
 
 def _bring_one_each(evidence: Evidence) -> bool:
-    """Returns whether each thread brings one element to steps that join two values each: then half of the threads add nothing up, not even at first.
+    """Returns whether each thread brings one element to steps that join two values each: half of the threads then never add anything.
 
-    Such steps store less often than the threads leave their elements. A sum of all elements before each one, for which nearly all threads
-    take part in each step, stores more often. A thread has combined several elements before if it went through a loop for them, loaded
-    several of one array, or loaded several at once.
+    Such steps store fewer values than the threads bring. A prefix sum stores more, because nearly all threads take part in each
+    of its steps. A thread has combined several elements before if it loaded them in a loop, loaded several from one array, or
+    loaded several at once.
     """
     made = {
         store: makers_since_access(evidence, makers_of_value(evidence, store))
@@ -181,9 +186,9 @@ def _passes_in_steps(evidence: Evidence) -> bool:
 
 
 def _are_chosen_by_remainders(evidence: Evidence, sites: Set[Site]) -> bool:
-    """Returns whether lanes act whose remainder is one number, as in `thread % (2 * width) == 0`: they lie ever farther apart.
+    """Returns whether a remainder chooses the lanes that act, as in `thread % (2 * width) == 0`: they lie ever farther apart.
 
-    A quotient that is compared by size, such as a row of the data, sends away neighbours.
+    A quotient that is compared by size, such as a row of the data, sends neighbours away instead.
     """
     tests = {test for site in sites for test in choosers_of(evidence, site)}
     of_one_number = (test for test in tests if test.opcode.startswith(_OF_ONE_NUMBER))
@@ -198,7 +203,7 @@ def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
 
 
 def _find_passed_by(evidence: Evidence) -> set[Site]:
-    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded, and the other side of the branch.
+    """Returns the code that some lanes of a warp skip because of what each of them has loaded, and the other side of that branch.
 
     The first side ends in a branch past the other one.
     """
@@ -221,7 +226,7 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
 
 
 def _lanes_of_elements(evidence: Evidence) -> float:
-    """Returns for how many lanes of a warp the loads of elements from global memory act, on average; for all where there is none.
+    """Returns how many lanes of a warp load elements from global memory, on average; all of them if there is no such load.
 
     In each loop, the load that acts for most lanes counts: after it, tests of what was loaded may have sent lanes elsewhere.
     """
@@ -238,7 +243,7 @@ def _lanes_of_elements(evidence: Evidence) -> float:
 
 
 def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:
-    """Returns the accesses to shared memory, and what is made of what they load."""
+    """Returns the accesses to shared memory, and what is computed from their results."""
     found = set(evidence.of(*SHARED))
     for function, sites in evidence.by_function.items():
         if loads := frozenset(site for site in sites if site.kind == "shared load"):

@@ -36,9 +36,9 @@ from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
-# Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
+# Arithmetic that less than one lane of a warp executes, on average, corrects rare values, such as denormals: whole warps skip it.
 _PASSED_BY = 1 - 1 / LANES
-_HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
+_LESS_THAN_A_LANE = 2 / 3  # in each warp: less is nearer to one lane in every second warp
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _WARPS_WITHOUT_WORK = (
@@ -67,9 +67,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
     without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
-    is_for_threads = (
-        2 * without_thread > wasted
-    )  # smaller blocks, as warps without work advise, would lack even more
+    # The advice on warps without work is smaller blocks, which would lack even more threads.
+    is_for_threads = 2 * without_thread > wasted
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif is_for_threads:
@@ -79,7 +78,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             found,
             sentence=sentence,
             regrouped=evidence.without_idle_lanes(),
-            # No line has anything to do with larger blocks. Where lanes share the work of one out, it says where that is.
+            # Larger blocks concern no source line. If lanes share the work of one thread out, the lines say where it is.
             weights={} if _fill_no_warp(evidence) and not share_out(evidence) else found.weights,
         )
     elif idle:
@@ -89,14 +88,15 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
     """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons.
 
-    Idle lanes of a tree that a block need not make in each turn of a loop go with its barriers.
+    Idle lanes of a tree go with its barriers, if a block need not make the tree in each iteration of a loop.
     """
     split, idle = {}, {}
-    # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
+    # Lanes without a thread did not leave by a branch. If lanes are only known as a mean over all instructions, the first one
+    # does not show them.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {guard_of(site) for site in evidence.of(*ACCESSES)}
     unconcerned = find_unconcerned(evidence)
-    # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
+    # The wait of one lane for a lock is as long, whatever the others do. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
     excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
     for site in evidence.sites:
@@ -123,7 +123,7 @@ def _wasting(
     advice: str,
     in_triton: str = "",
 ) -> Candidate:
-    """Returns the cause of which these parts of the instructions' lanes do nothing."""
+    """Returns the cause for idle lanes, given the part of each instruction's lanes that does nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
     weights = executed_parts(_without_serving(fractions))
     worst = find_heaviest(evidence, weights)
@@ -140,12 +140,12 @@ def _wasting(
 
 
 def _without_serving(fractions: Mapping[Site, float]) -> Mapping[Site, float]:
-    """Returns the instructions that lanes sit out, where there are any: what whole warps execute for a few lanes stands before these."""
+    """Returns the instructions with idle lanes, if there are any. What whole warps execute for a few lanes stands before these."""
     return {site: part for site, part in fractions.items() if site.idle_share >= LANE_MISSING} or fractions
 
 
 def _acting_text(lanes: float) -> str:
-    if lanes < _HALF_A_LANE:
+    if lanes < _LESS_THAN_A_LANE:
         return f"one lane of every {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
     return (
         "one lane of a warp is active"
@@ -157,14 +157,14 @@ def _acting_text(lanes: float) -> str:
 def _wasting_warps(
     evidence: Evidence, idle: Mapping[Site, float], warps: Mapping[Site, tuple[float, Site]]
 ) -> Candidate:
-    """Returns the cause of whole warps that have no work, at the tests by which they find that out."""
+    """Returns the cause for whole warps without work, placed at the tests by which they find that out."""
     without = sum(part * site.executed for site, (part, _) in warps.items())
     without *= 100 / sum(site.executed for site in warps)
     wasted = 100 * _wasted(idle) / evidence.executed
     guards: dict[Site, float] = {}
     for site, (part, guard) in warps.items():
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
-    # Warps of one block may only differ by what depends on the thread.
+    # Only a test that depends on the thread can have different results for the warps of one block.
     differing = find_differing_in_block(evidence)
     of_blocks = 2 * sum(guards[guard] for guard in guards if guard not in differing) > sum(guards.values())
     in_cuda, in_triton = _BLOCKS_WITHOUT_WORK if of_blocks else _WARPS_WITHOUT_WORK
@@ -181,9 +181,9 @@ def _wasting_warps(
 
 
 def _working_in_places_of_ended(evidence: Evidence, guards: Mapping[Site, float]) -> float:
-    """Returns how many times as many warps are under way if none ends without work while others of its block go on.
+    """Returns how many times as many warps are under way if no warp ends without work while others of its block go on.
 
-    The places of such warps stay empty until the block ends. Where blocks end as a whole, the next ones take their places.
+    The places of such warps stay empty until the block ends. If a block ends as a whole, the next one takes their places.
     """
     warps = evidence.shape.warps if evidence.shape else math.inf
     differing = find_differing_in_block(evidence)
@@ -219,7 +219,10 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _name_of_few_threads(evidence: Evidence) -> str:
-    """Returns the cause of lanes without a thread: a block that does not fill one warp is too small, and of more warps, only the last has such lanes."""
+    """Returns the name of the cause for lanes without a thread.
+
+    A block that does not fill one warp is too small. In a block of several warps, only the last warp has such lanes.
+    """
     return "block-too-small" if _fill_no_warp(evidence) else "idle-lanes"
 
 
@@ -228,10 +231,10 @@ def _fill_no_warp(evidence: Evidence) -> bool:
 
 
 def _find_slow_paths(evidence: Evidence) -> set[Site]:
-    """Returns the functions that divide and take roots where the short form of it fails, as that of a division of zero does.
+    """Returns the functions that divide or take roots where the short form fails, as in a division of zero.
 
-    All lanes of a warp divide, and those whose numbers need it do the same once more: no other lane could fill the places beside them.
-    The instructions go with the function, which `special-functions` names, and so does what calls it.
+    All lanes of a warp divide, and those whose numbers need it divide once more: no other lane could fill the slots beside them.
+    These instructions, and the code that calls the function, go with it, and `special-functions` names it.
     """
     functions = {one.start: one.sites for one in find_compiler_functions(evidence)}
     found: set[Site] = set()
@@ -247,7 +250,7 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
 
 
 def _passed_by(sites: Sequence[Site], branch: Site) -> list[Site]:
-    """Returns what a branch forward passes by, and where the lanes that went through it meet the others again."""
+    """Returns the code that a forward branch skips, and the place where the lanes that went through it meet the others again."""
     start, end = branch.instruction.offset, branch.leads_to or 0
     passed = [site for site in sites if start < site.instruction.offset < end]
     meeting = passed[-1].leads_to if passed else None
@@ -269,8 +272,8 @@ def _tests_numbers(evidence: Evidence, branch: Site) -> bool:
 def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     """Returns whether a predicate only chooses between values: the lanes that are off have their result already.
 
-    The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
-    in it. Where the same lanes also access memory under the predicate, the others lack an element.
+    A select for all lanes would take the same slot, so no lane could do more in it. If the same lanes also access memory under
+    the predicate, the others lack an element.
     """
     return is_whole(site) and bool(site.instruction.predicate) and guard_of(site) not in of_accesses
 
@@ -278,11 +281,11 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
 def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing only for lanes that act.
 
-    L1 and L2 work only for the lanes that act, so their work stays. But a pass through shared memory is made for any number of lanes, unless an
-    instruction conflicts: fewer instructions then touch the same words. And a lane that walks alone through neighbours takes a sector for
-    each, which lanes side by side share.
-    Atomics are served lane by lane, so that idle lanes cost nothing, and fences wait for memory as long for one lane as for all. Where lanes
-    are not counted for each instruction, a predicate may keep whole warps from it, which then wait for nothing.
+    L1 and L2 work only for the lanes that act, so their work stays, with two exceptions. A pass through shared memory is made for
+    any number of lanes, so fewer instructions take fewer passes, unless they have bank conflicts. And a lane that walks alone
+    through neighbours takes a sector for each of them, which lanes side by side would share.
+    Atomics are served lane by lane, so idle lanes cost nothing. Fences wait for memory as long for one lane as for all. If lanes
+    are not counted for each instruction, a predicate may keep whole warps from it, and these wait for nothing.
     """
     effect = evidence.without(fractions)
     waiting = {
@@ -302,7 +305,7 @@ def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Eff
         for site in find_walking(evidence) & fractions.keys()
         if site.sectors and site.sectors <= site.executed
     }
-    # What is loaded of a sector that L1 holds is no work of L2.
+    # Loads from a sector that L1 holds are no work for L2.
     stored = {site: part for site, part in walking.items() if site.kind == "global store"}
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     waits = evidence.waiting_for(waiting)

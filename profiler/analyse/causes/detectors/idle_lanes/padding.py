@@ -1,4 +1,4 @@
-"""Detects tiles that are longer than the rows they hold: what no thread has loaded is computed with all the same."""
+"""Detects tiles that are longer than the rows they hold: warps compute even with elements that no thread has loaded."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ from profiler.catalog.metrics import LANES
 def goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """Returns whether warps reach this with some lanes, and run other code with the rest of them.
 
-    They come to that other code half as often at least: else most of them have no other side. The turns of a loop on one side alone are no
-    more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them. Code in a loop of
-    which other code has more lanes is no other side of what stands outside: the rest of its warp is in the loop as well.
+    Warps must come to the other code at least half as often: else most of them have no other side. The iterations of a loop on
+    one side do not count as more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on
+    without them. A loop may also have code for more lanes: the rest of the warp is then in the loop, and none of its code is
+    another side of code outside.
     """
     if is_left_early(evidence, site):
         return True
@@ -32,7 +33,7 @@ def goes_both_ways(evidence: Evidence, site: Site) -> bool:
 
 
 def _is_only_passed_by(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the lanes that are missing here have gone right to where they wait for these, or have ended: they have no other code to run."""
+    """Returns whether the missing lanes have no other code to run: they went straight to where they wait for the others, or have ended."""
     sites = evidence.by_function[site.function]
     place = evidence.place(site, sites)
     for branch in reversed(sites[:place]):
@@ -47,7 +48,10 @@ def _is_only_passed_by(evidence: Evidence, site: Site) -> bool:
 
 
 def _holds_side(evidence: Evidence, loop: Loop | None, own: Loop | None, lanes: float) -> bool:
-    """Returns whether code of a loop may be the other side of code in one's `own`: the branch is in it, too, or it is all for so many lanes."""
+    """Returns whether code in a loop may be the other side of code whose innermost loop is its `own`.
+
+    It may be if the loop is around both, and so around the branch, or if no code of the loop runs with more than so many lanes.
+    """
     if loop is None or (own and _is_in(own, loop)):
         return True
     return all((site.lanes or 0.0) - lanes < 1.0 for site in evidence.inside(loop))
@@ -56,9 +60,12 @@ def _holds_side(evidence: Evidence, loop: Loop | None, own: Loop | None, lanes: 
 def _coming_to(
     evidence: Evidence, function: int, loop: Loop | None, executed: float, beside: Loop | None
 ) -> float:
-    """Returns how often warps come to code of a loop: as often as to the outermost loop around it that is not around the code beside it, too."""
+    """Returns how often warps come to code of a loop, without counting iterations.
+
+    That is how often they come to the outermost loop around it that is not also around the code in the loop `beside`.
+    """
     if loop is beside:
-        return executed  # whatever is around one is around the other
+        return executed  # the same loops are around both
     alone = [
         one
         for one in evidence.loops.get(function, ())

@@ -14,19 +14,19 @@ from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
-_OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
+_OF_TESTS = 50  # instructions: tests of indices need fewer, even with two divisions
 
 
 def find_idle_while_serving(evidence: Evidence) -> dict[Site, float]:
-    """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
+    """Returns the part of the tests, branches and addresses of a step that serves lanes without work in it.
 
-    A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
-    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests. What more
-    lanes need for their accesses in another step is for these.
-    For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
-    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
-    a division of integers one, although a float's reciprocal is a part of it. A search has work for all lanes, although
-    few of them store what they find.
+    A step is the code between two barriers, as in a tree; code without a barrier is one step. It serves the lanes that access
+    memory in it. With full warps, fewer warps would execute the step and its tests. What more lanes need for accesses in another
+    step does not count.
+    If a step computes for more lanes than access memory, the part is not known. To add up what lanes exchange is no such
+    computation, because a lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all
+    have left. A division of integers is none either, although it takes the reciprocal of a float. A search has work for all
+    lanes, although few of them store what they find.
     """
     serving: dict[Site, float] = {}
     unconcerned = find_unconcerned(evidence)
@@ -47,7 +47,10 @@ def find_idle_while_serving(evidence: Evidence) -> dict[Site, float]:
 def _serving_step(
     evidence: Evidence, step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
 ) -> dict[Site, float]:
-    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them, and what is `beside` no result."""
+    """Returns the part of a step that serves lanes without work, if so many warps are `passing` through it.
+
+    A value that all lanes load alike is work for none of them, and instructions `beside` make no result.
+    """
     alike = {site for site in step if is_broadcast(site)}
     accesses = [
         site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
@@ -81,13 +84,13 @@ def _is_search(evidence: Evidence, step: Sequence[Site], beside: Set[Site]) -> b
 
 @kept
 def _made_by(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
+    """Returns what makes an instruction's operands and its predicate, and the value that stays in its register if the predicate does not hold."""
     stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []
     return [*sources_of(evidence, site), *choosers_of(evidence, site), *stays]
 
 
 def _find_exchanging(step: Iterable[Site]) -> set[Site]:
-    """Returns the shuffles and the arithmetic with what they bring."""
+    """Returns the shuffles, and the arithmetic on their results."""
     found: set[Site] = set()
     brought: set[str] = set()
     for site in step:
@@ -103,7 +106,7 @@ def _find_exchanging(step: Iterable[Site]) -> set[Site]:
 
 
 def is_broadcast(site: Site) -> bool:
-    """Returns whether all lanes of a warp load the same place: fewer bytes than as many lanes would load apart."""
+    """Returns whether all lanes of a warp load the same place, so that they need fewer bytes than lanes with places of their own."""
     apart = site.executed * LANES * site.width / 8
     return (
         (site.acting or 0.0) >= LANES
@@ -114,7 +117,10 @@ def is_broadcast(site: Site) -> bool:
 
 @kept
 def find_unconcerned(evidence: Evidence) -> set[Site]:
-    """Returns what a predicate keeps whole warps from, so that no lane is idle while others act, and spilled values that a lane does not need."""
+    """Returns the instructions that a predicate keeps whole warps from, so that no lane is idle while others act.
+
+    Accesses to spilled values that a lane does not need are among them.
+    """
     by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
     counted = {guard_of(site) for site in evidence.of(*ACCESSES) if acts_in_whole_warps(site)}
     spilled = {site for site in evidence.of("local") if site.instruction.predicate}
@@ -123,7 +129,7 @@ def find_unconcerned(evidence: Evidence) -> set[Site]:
 
 
 def guard_of(site: Site) -> object:
-    """Returns the predicate and the number of lanes that it lets act, because a predicate register is used for many predicates."""
+    """Returns a predicate with the number of lanes that it lets act, because one register holds many predicates in turn."""
     return site.function, site.instruction.predicate, round(site.acting or 0.0)
 
 

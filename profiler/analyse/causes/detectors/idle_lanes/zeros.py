@@ -1,4 +1,4 @@
-"""Detects warps without an element, which bring the zero that sums begin with to a sum over their block."""
+"""Detects warps without an element: all that they bring to a sum over their block is the zero that sums begin with."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from profiler.text import whole_percent
 
 
 def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
-    """Names warps that pass by the loop in which others add up, and only bring a constant to what the block makes of all sums.
+    """Names warps that skip the loop in which others add up, and bring only a constant to the result of their block.
 
-    The block could do without them: all that they execute goes, with their part of the exchange. Smaller blocks are as many, and
-    are launched as often.
+    The block could do without them: all that they execute goes, with their part of the exchange. There are as many smaller
+    blocks, and they are launched as often.
     """
     handing_on = evidence.of("shared store", "mio")
     adding = {site: entering for site in handing_on if (entering := _count_adding(evidence, site))}
@@ -29,7 +29,7 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
     most = max(adding.values())
     gone = {site: part for site in evidence.sites if _count_coming(evidence, site) > most}
     if any(site.kind == "global load" and site in find_differing_in_block(evidence) for site in gone):
-        return  # an element of another kind
+        return  # these warps load an element of another kind
     yield Candidate(
         "idle-lanes",
         f"{whole_percent(100 * part)} % of the warps take no element: all that they add to the sum of their block is the value with which a sum begins.",
@@ -41,7 +41,7 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _count_adding(evidence: Evidence, exchange: Site) -> float:
-    """Returns how many warps enter loops to make the sum that an instruction hands to other threads, if it is a constant for the rest; else 0."""
+    """Returns how many warps enter loops to make the sum that an instruction passes to other threads, if it is a constant for the rest; else 0."""
     makers = _makers_of_sum(evidence, exchange)
     if len(makers) != 1 or (adding := evidence.innermost_loop(makers[0])) is None:
         return 0.0
@@ -72,14 +72,17 @@ def _makers_of_sum(evidence: Evidence, exchange: Site) -> list[Site]:
 
 
 def _ends_of_loops(evidence: Evidence, exchanges: Iterable[Site]) -> dict[Site, float]:
-    """Returns the branches back of the loops that few warps enter, on whose lines it stands who takes which element."""
+    """Returns the backward branches of the loops that few warps enter: their source lines say which thread takes which element."""
     makers = (maker for exchange in exchanges for maker in _makers_of_sum(evidence, exchange))
     ends = [evidence.inside(loop)[-1] for maker in makers if (loop := evidence.innermost_loop(maker))]
     return {end: end.executed for end in ends}
 
 
 def _reaches_block(evidence: Evidence, exchange: Site) -> bool:
-    """Returns whether a sum, or what shuffles make of it, goes to other warps through shared memory. Else each warp may keep one of its own, as for a row."""
+    """Returns whether a sum, or what shuffles make of it, goes to other warps through shared memory.
+
+    If not, each warp may keep a sum of its own, as for a row.
+    """
     readers = readers_in(evidence, exchange.function)
     made = reach([exchange], lambda one: readers.get(one, ()))
     has_others = evidence.shape is None or evidence.shape.threads > LANES

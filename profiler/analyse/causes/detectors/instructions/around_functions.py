@@ -1,4 +1,4 @@
-"""Finds what a kernel executes for a function: the instructions of its source line, or those near it where no line is known."""
+"""Finds what a kernel executes for a function: the instructions of its source line, or those near it if no line is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_A_FUNCTION = 12
 def find_around(
     evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
 ) -> Iterator[list[Site]]:
-    """Yields the instructions of these kinds by source line, and those near functions of which no line is known."""
+    """Yields the instructions of these kinds by source line, and those near functions without a known line."""
     lines: dict[str, list[Site]] = {}
     for sites in evidence.by_function.values():
         near: dict[Site, None] = {}

@@ -19,7 +19,7 @@ from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.text import whole_percent
 
-_STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
+_STACK = frozenset({"R1"})  # the stack pointer; spilled registers are at constant distances from it
 # An optimiser removes what changes nothing. In every kernel of runs/ and tests/data, moves of a register onto itself are 0.2 % of
 # the instructions at most, and all but one have none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
@@ -36,7 +36,7 @@ _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
     "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)."
 )
-# Three instructions for each word of an array, to compare, choose and add, take less than a round trip to L1.
+# For so few bytes, three instructions for each word of an array, to compare, choose and add, are faster than a round trip to L1.
 _FEW_BYTES = L1_CYCLES / 3 * WORD_BITS / 8
 _SMALL_ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, let each of the few "
@@ -54,9 +54,9 @@ _RECURSION = (
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
-    """Names code with moves from a register to the same register, which a compiler removes when it optimises.
+    """Names code that moves registers onto themselves. A compiler removes such moves when it optimises.
 
-    Its other causes say nothing about the optimised code.
+    The other causes of such code say nothing about the optimised code.
     """
     code = evidence.profile.code
     written = [one for one in code.instructions if one.name != "NOP"] if code else []
@@ -80,13 +80,13 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
-    """Returns the effect of what every optimiser does: values stay where they are, functions stand where they are called, and addresses are computed once.
+    """Returns the effect of what every optimiser does: it keeps values in place, inlines functions, and computes addresses once.
 
-    Variables whose address is taken are in local memory, as what is passed by reference is, until nothing is passed any more.
-    Blocks of code stand in the order in which they run, and predicates, too, stay where they are.
-    Without it, each instruction waits as long as the slowest arithmetic takes, because none is scheduled; an optimiser lets it wait for
-    the result that it needs, and puts others between them. The code does not show what else it finds to do, so that this is rather
-    too little.
+    Variables whose address is taken, such as those passed by reference, are in local memory until their functions are inlined.
+    Blocks of code are put in the order in which they run, and predicates, too, stay in place. Without optimisation, no
+    instruction is scheduled: each waits as long as the slowest arithmetic takes. An optimiser lets an instruction wait only for
+    the result that it needs, and puts others between them. The code does not show what else it finds to do, so this is rather too
+    little.
     """
     kept = tuple(kind for kind in ACCESSES if kind != "local")
     control = evidence.of("control")
@@ -112,7 +112,7 @@ def _changes_nothing(instruction: Instruction) -> bool:
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
+    """Names loads and stores of local memory, which holds spilled registers or indexed arrays."""
     sites = evidence.of("local")
     if not sites:
         return
@@ -121,7 +121,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     spilled = has_spills(evidence)
     placed = [site for site in sites if not address_registers(site.instruction) <= _STACK]
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
-    # Registers could hold those elements of an array whose places are known.
+    # Registers could hold the elements of an array whose places are known: they are not to blame.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
     if _are_of_a_recursion(evidence, sites):
         what = ", where a function that calls itself keeps what it needs when it comes back"

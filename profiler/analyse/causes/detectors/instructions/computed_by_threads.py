@@ -27,7 +27,7 @@ _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "shared atomic", "shared sto
 
 
 def detect_computed_by_threads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what each thread of a block could compute for a turn of its own, and pass on: all of them compute it alike, in every turn."""
+    """Names what all threads of a block compute alike in every iteration: each could compute it for an iteration of its own, and pass it on."""
     if not evidence.has_costs or evidence.shape is None:
         return
     repeated: dict[Site, float] = {}
@@ -53,7 +53,7 @@ def detect_computed_by_threads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _count_sharing(evidence: Evidence, loop: Loop) -> float:
-    """Returns how many threads of a block come to a loop, or how many turns they make there, if these are fewer."""
+    """Returns how many threads of a block come to a loop, or how many iterations they make there, if these are fewer."""
     inside = evidence.inside(loop)
     if not inside or evidence.shape is None:
         return 0.0
@@ -65,10 +65,10 @@ def _count_sharing(evidence: Evidence, loop: Loop) -> float:
 
 
 def _find_alike(evidence: Evidence, loop: Loop) -> Set[Site]:
-    """Returns the arithmetic, with its loads, and the inner loops that make alike for all threads what is another value in each turn.
+    """Returns the arithmetic, its loads and the inner loops that make the same for all threads, but something else in each iteration.
 
-    No turn needs those before for it, except for its number and what that leads to. Each value that a thread then goes on with is looked up
-    in place of what makes it last, if that is no inner loop.
+    No iteration needs those before it, except for the loop counter and what that leads to. What makes a value last is left out,
+    because a thread looks the value up instead; an inner loop is not left out.
     """
     inside = evidence.inside(loop)
     function, differing = inside[0].function, find_differing_in_block(evidence)
@@ -102,7 +102,7 @@ def _find_alike(evidence: Evidence, loop: Loop) -> Set[Site]:
 
 
 def _ties_turns(evidence: Evidence, site: Site) -> bool:
-    """Returns whether what threads load in a turn may be what others, or all of them at one place, stored in the turn before."""
+    """Returns whether threads may load what others, or all of them at one place, stored in the iteration before."""
     if site.kind in _TOGETHER or site.instruction.name in COPIES_TO_SHARED:
         return True
     if site.kind == "global store":

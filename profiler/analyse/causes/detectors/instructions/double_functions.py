@@ -33,7 +33,7 @@ def find_divisions_of_doubles(evidence: Evidence) -> dict[Site, float]:
 
 
 def find_spared_by_floats(evidence: Evidence) -> dict[Site, float]:
-    """Returns which part of the instructions of functions goes where they take as many as in single precision."""
+    """Returns which part of the instructions of functions goes if they are computed in single precision."""
     in_line = _find(evidence, lambda one: size_in_line(one) - size_in_single_precision(one))
     return in_line | dict.fromkeys(find_called_doubles(evidence), _LONGER_THAN_OF_FLOATS)
 
@@ -46,7 +46,7 @@ def find_called_doubles(evidence: Evidence) -> list[Site]:
 
 def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[Site, float]:
     found: dict[Site, float] = {}
-    if not _has_any(evidence):
+    if not _has_tests(evidence):
         return found
     called = {site for one in find_evaluating(evidence) for site in one.sites}
     for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), _KINDS):
@@ -60,5 +60,5 @@ def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[S
 
 
 @kept
-def _has_any(evidence: Evidence) -> bool:
+def _has_tests(evidence: Evidence) -> bool:
     return any(is_test(site.instruction) for site in evidence.sites)

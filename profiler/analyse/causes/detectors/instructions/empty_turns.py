@@ -1,4 +1,4 @@
-"""Detects loops that go on when their work is done: a branch passes their body by, and nothing is left that could change that."""
+"""Detects loops that go on when their work is done: a branch skips their body, and nothing is left that could change that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.sites import BOOKKEEPING, Site, executed_p
 from profiler.analyse.code.opcodes import is_move
 from profiler.text import whole_percent
 
-_TURNS = 3  # the first two may still move values on; what is tested alike in the last two stays
+_TURNS = 3  # the first two may still move values; if the last two test the same, so do all later ones
 
 
 def detect_empty_turns(evidence: Evidence) -> Iterable[Candidate]:
@@ -36,7 +36,10 @@ def detect_empty_turns(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_empty(evidence: Evidence, inside: Sequence[Site]) -> Mapping[Site, float]:
-    """Returns what a turn without work executes, and the part of the turns that are so; without one of them, no loop finds out."""
+    """Returns what an iteration without work executes, with the part of the iterations that have none.
+
+    One such iteration is left out, because the loop needs it to find that out.
+    """
     passing = next((site for site in inside if _may_pass_by(site, inside)), None)
     loop = evidence.innermost_loop(passing) if passing else None
     if passing is None or loop is None:
@@ -58,9 +61,9 @@ def _may_pass_by(site: Site, inside: Sequence[Site]) -> bool:
 
 
 def _is_for_good(passing: Site, idling: Sequence[Site]) -> bool:
-    """Returns whether a branch that passes the body by once does so in all turns that follow: what it tests comes to rest while only these act."""
+    """Returns whether a branch that skips the body once does so in all later iterations: what it tests stays the same while only `idling` runs."""
     tests = [one for one in idling if not passing.taken.isdisjoint(one.use.predicates_written)]
-    if any(one.use.predicates_read for one in tests) or any(map(_may_not_act, idling)):
+    if any(one.use.predicates_read for one in tests) or any(map(_may_do_more, idling)):
         return False
     held: dict[str, object] = {}
     tested: list[list[object]] = []
@@ -73,13 +76,13 @@ def _is_for_good(passing: Site, idling: Sequence[Site]) -> bool:
     return tested[-1] == tested[-2]
 
 
-def _may_not_act(site: Site) -> bool:
-    """Returns whether it may do more than to idle, or whether a predicate decides what it does."""
+def _may_do_more(site: Site) -> bool:
+    """Returns whether an instruction may do more than keep the loop going, or a predicate decides what it does."""
     return site.kind not in BOOKKEEPING or (site.kind != "control" and site.instruction.predicate is not None)
 
 
 def _follow(site: Site, held: dict[str, object]) -> None:
-    """Follows what registers hold: a move takes a value on, and all else makes a new one."""
+    """Follows what registers hold: a move passes a value on, and anything else makes a new one."""
     taken, written = list(site.use.inputs), site.use.written
     if is_move(site.instruction) and len(taken) == len(written) == 1:
         held[written[0]] = held.get(taken[0], taken[0])

@@ -1,4 +1,4 @@
-"""Says which fast forms stand for the functions that a kernel evaluates, and what to do where there are none."""
+"""Says which fast forms the functions of a kernel have, and what to do if there are none."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ WITHOUT_FAST_FORM = (
     "often, or look values up."
 )
 _WITHOUT_SCALES = " Where no square overflows, write hypot and norm3d as the root of the sum of the squares (`sqrt(x * x + y * y)`)."
-# No intrinsic takes a root alone fast: -prec-sqrt=false, a part of -use_fast_math, does, and mends the NaN that x * rsqrtf(x) is at 0.
+# No intrinsic takes a root alone fast. -prec-sqrt=false, a part of -use_fast_math, does, and avoids the NaN of x * rsqrtf(x) at
+# 0.
 _BY_A_ROOT, _ROOTS_ALONE = "to divide by a root", ", or `-use_fast_math`, also for roots alone"
 _NO_RECIPROCALS = "Take roots with fewer digits (`sqrtf` with `-use_fast_math`)"
-# Each of these is known by what it has in common with another.
+# Machine code only shows what each of these has in common with another one.
 _WITH_ANOTHER = {FAST_SINE: "`__sinf` or `__cosf`", "__logf": "`__logf` or `__log2f`"}
 # What Triton calls the same.
 _TRITON_SAYS = {
@@ -61,11 +62,12 @@ def advise_on_functions(
 ) -> tuple[str, str, str]:
     """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared, also in words of Triton.
 
-    These are empty where it is not known which functions are evaluated. `dropped` says which part of a fast form is not needed either.
+    The words of Triton are empty if it is not known which functions are evaluated. `dropped` says which part of a fast form is
+    not needed either.
     """
     found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
     lines = {line for line, one in found if not one.formula}
-    # Where lgamma is, the remainder is lgamma's own.
+    # On a line with lgamma, a remainder is a part of lgamma.
     lasting = [one for line, one in found if not one.formula or line not in lines]
     names = " or ".join(sorted({one.name for one in lasting}))
     of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
@@ -93,7 +95,10 @@ def advise_on_functions(
 def _with_fast_forms(
     forms: Sequence[str], of_roots: float, products: Collection[WhoInverts], whole_exponents: bool
 ) -> str:
-    """Returns to use these forms. `of_roots` says which part of the roots, if they spare most, have no reciprocal taken."""
+    """Returns the advice to use these forms.
+
+    If roots spare most, `of_roots` says which part of them have no reciprocal taken.
+    """
     if not forms:
         return _WITH_FAST_FORM
     others = [form for form in forms if form != FAST_ROOT or of_roots < 1]
@@ -115,7 +120,7 @@ def _with_fast_forms(
 
 
 def _have_whole_exponents(spared: Mapping[Site, float]) -> bool:
-    """Returns whether a line takes a power with a small whole number as its exponent, or the text of none is recorded."""
+    """Returns whether a line takes a power with a small whole exponent, or no text of a line is recorded."""
     texts = {site.text for site, part in spared.items() if part and site.text}
     return not texts or any(map(_WHOLE_EXPONENT.search, texts))
 
@@ -123,7 +128,10 @@ def _have_whole_exponents(spared: Mapping[Site, float]) -> bool:
 def _part_of_roots_alone(
     forms: Sequence[str], spared: Mapping[Site, float], dropped: Mapping[Site, Size]
 ) -> float:
-    """Returns which part of the roots are no reciprocals, which are one function with their root: 0 unless their fast forms spare most, and most are none."""
+    """Returns the part of the roots that stand alone: a root and its reciprocal are one function.
+
+    It is 0 unless the fast forms of roots spare most, and most roots stand alone.
+    """
     evaluated = {site: size_of(site.instruction) for site, part in spared.items() if part}
     roots = sum(site.executed for site, size in evaluated.items() if size and size.form == FAST_ROOT)
     reciprocals = sum(
@@ -133,7 +141,7 @@ def _part_of_roots_alone(
 
 
 def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> list[str]:
-    """Returns the fast forms of what is evaluated, those first that spare most."""
+    """Returns the fast forms of the evaluated functions, those that spare most first."""
     found: dict[str, float] = {}
     for site, part in spared.items():
         size = size_of(site.instruction)

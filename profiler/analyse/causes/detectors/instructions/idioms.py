@@ -13,15 +13,16 @@ from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-# Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
-# these masks but the reversal of bits, which adds nothing. The last one is used once for each word of 32 bits.
+# Bits are summed in pairs, then in fours and in bytes; a multiplication then adds up the bytes of a word. Other arithmetic does
+# not need all of these masks, except for the reversal of bits, which adds nothing. The last mask is used once for each word of 32
+# bits.
 _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
-_SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
+_SHIFTS_AND_SUMS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
 _SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
-_COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
-# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted.
-_LOWEST_BIT = ("0x1", "RZ", "0xc0")  # what a mask keeps
+_ADDITIONS = ("IADD3", "VIADD", "IMAD.IADD")
+# Single bits of one word that are added up. Fewer than eight of them may be flags, each with its own meaning.
+_LOWEST_BIT = ("0x1", "RZ", "0xc0")  # operands of a mask that keeps only this bit
 _FEWEST_BITS = 8
 
 
@@ -52,7 +53,7 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _time_to_count(evidence: Evidence, words: float) -> float:
-    """Returns the share of the time for which the special-function units, which count bits, would be busy with these words."""
+    """Returns the share of the time that the special-function units would take to count the bits of these words."""
     cycles = evidence.find("sm_cycles")
     return words * LANES / SPECIAL_LANES / cycles if cycles else 0.0
 
@@ -67,21 +68,21 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
         if {mask for site in masking for mask in _masks_of(site)} < set(_MASKS):
             continue
         inside = dict.fromkeys([*masking, *(site for site in integers if _adds_bytes(site))])
-        feeding = [one for site in inside for one in sources_of(evidence, site) if _is_shift(one)]
+        feeding = [one for site in inside for one in sources_of(evidence, site) if _shifts_or_adds(one)]
         reading = [
             site
             for site in integers
-            if _is_shift(site) and not inside.keys().isdisjoint(sources_of(evidence, site))
+            if _shifts_or_adds(site) and not inside.keys().isdisjoint(sources_of(evidence, site))
         ]
         members = dict.fromkeys([*inside, *feeding, *reading])
-        if any(site.opcode.startswith(_COUNTS) or _adds_bytes(site) for site in members):
+        if any(site.opcode.startswith(_ADDITIONS) or _adds_bytes(site) for site in members):
             found += [site for site in members if site.kind == "integer"]
             words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
     return found, words
 
 
-def _is_shift(site: Site) -> bool:
-    return site.instruction.name in _SHIFTS
+def _shifts_or_adds(site: Site) -> bool:
+    return site.instruction.name in _SHIFTS_AND_SUMS
 
 
 def _adds_bytes(site: Site) -> bool:
@@ -110,7 +111,7 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
         and site not in taking
         and not taking.keys().isdisjoint(sources_of(evidence, site))
     }
-    # Each bit may go into a sum of its own, as the neighbours of a cell do.
+    # Each bit may go into a sum of its own, as when cells count their neighbours.
     together = max((_count_added(evidence, site, taking, adding) for site in adding), default=0)
     if together < _FEWEST_BITS:
         return [], 0.0
@@ -132,7 +133,7 @@ def _count_added(evidence: Evidence, result: Site, bits: Collection[Site], addin
 
 
 def _bit_of(evidence: Evidence, masking: Site) -> tuple[object, str, list[Site]]:
-    """Returns the word whose bit a mask leaves, by how many bits it was shifted to the right before, and the instructions that take the bit."""
+    """Returns the word whose bit a mask keeps, the number of bits of the shift to the right before, and the instructions that take the bit."""
     before = next(iter(sources_of(evidence, masking)), None)
     operands = before.instruction.operands if before else ()
     if before and before.opcode.startswith("SHF.R.") and operands[2].startswith("0x"):

@@ -67,7 +67,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
-    """Returns how the compiler learns the indices of an array: a table of them in constant memory is unknown to it in unrolled loops as well."""
+    """Returns how the compiler learns the indices of an array. It does not know a table of them in constant memory, even if loops are unrolled."""
     comparing = [site for site in indexed if site.instruction.name in COMPARISONS]
     is_in_table = any(
         one.instruction.name in _LOADS_OF_CONSTANTS and address_registers(one.instruction)
@@ -87,7 +87,10 @@ def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[st
 
 
 def _leads_across_edges(evidence: Evidence) -> bool:
-    """Returns whether most of the divisions, by the text of their lines, are for the remainder of a sum: of the index of a neighbour, which may lie across the edge."""
+    """Returns whether most divisions take the remainder of a sum, by the text of their lines.
+
+    Such a sum is the index of a neighbour, which may lie across the edge.
+    """
     calls, weights = find_calls(evidence), {True: 0.0, False: 0.0}
     for site in find_dividing(evidence):
         for call, part in calls.get(site, {site: 1.0}).items():
@@ -100,7 +103,7 @@ def _say_addresses(
     evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]
 ) -> tuple[str, str]:
     """Returns what most of the instructions do, where they compute addresses, and the advice."""
-    # More copies of a loop would not fit into the instruction cache either.
+    # If the code does not fit into the instruction cache now, more copies of a loop would not either.
     in_turns = _COUNT_UP if fits_instruction_cache(evidence) else _COUNT_UP_ALONE
     advice = in_turns if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
@@ -121,7 +124,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
     wanted -= find_mixing(evidence)
-    # In the order of the code: sets are in none.
+    # In the order of the code, because sets have none.
     finding = [site for site in evidence.sites if site in wanted]
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
@@ -183,16 +186,17 @@ def _are_in_turns(evidence: Evidence, spared: Mapping[Site, float]) -> bool:
 
 
 def _is_in_turns(evidence: Evidence, site: Site) -> bool:
-    """Returns whether warps come here more than once each time that they enter a loop; to a called function, by any of its calls."""
+    """Returns whether warps come here more than once each time that they enter a loop; for a called function, by any of its calls."""
     calls = find_calls(evidence).get(site, {site: 1.0})
     loops = ((call, evidence.innermost_loop(call)) for call in calls)
     return any(loop and evidence.turns(call, loop) > 1 for call, loop in loops)
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers that test bounds: those that end the turns of a loop are loop-overhead's.
+    """Returns the comparisons of integers that test bounds.
 
-    Minima may be the result itself, as in a network that sorts. Precise functions, such as a root or a logarithm, test the bits of floats.
+    Those that end the iterations of a loop are left to loop-overhead. Minima do not count: they may be the result itself, as in a
+    network that sorts. Precise functions, such as a root or a logarithm, test the bits of floats, which does not count either.
     """
     ending = {
         test

@@ -66,7 +66,7 @@ _KNOWN_STEPS = (
 
 
 def _goes_in_steps(inside: Sequence[Site]) -> bool:
-    """Returns whether the threads of a block meet in each turn, and go on from what others stored in shared memory in the turn before, as in a tree."""
+    """Returns whether the threads of a block meet in each iteration, and go on from what others stored in shared memory before, as in a tree."""
     loads = {site for site in inside if site.kind == "shared load"}
     meets = any(site.kind == "barrier" for site in inside)
     return meets and any(site.kind == "shared store" for site in derived_from(inside, loads))
@@ -75,14 +75,18 @@ def _goes_in_steps(inside: Sequence[Site]) -> bool:
 def _unrolled(
     evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site], in_steps: Set[Site]
 ) -> Effect:
-    """Returns the effect of unrolling loops of these sites, of which some only keep the loops going. Nothing of a turn overlaps with the next `in_steps`."""
+    """Returns the effect of unrolling the loops of these `sites`, of which those `keeping` only keep the loops going.
+
+    For sites `in_steps`, nothing of an iteration overlaps with the next one.
+    """
     overhead = dict.fromkeys(keeping, EIGHTFOLD)
     fewer = evidence.without(overhead)
     # The copies of an unrolled loop issue their loads together, and wait once for all.
     free = [site for site in sites if site not in in_steps and not is_carried(evidence, site)]
     loads = [site for site in free if site.kind == "shared load"]
     together = evidence.waiting_for(overhead | dict.fromkeys(loads, EIGHTFOLD), "short_scoreboard")
-    # Each turn depends on the one before only by what it carries on, such as a sum: the rest of four copies fills the latencies of one.
+    # An iteration depends on the one before only by what it carries on, such as a sum. The rest of four copies overlaps, and
+    # fills the latencies of one.
     beside = {site: FOUR_CHAINS for site in free if site.kind in _COMPUTING}
     waits = evidence.waiting_for(beside | overhead, "wait", "short_scoreboard")
     for reason, part in together.items():
@@ -91,8 +95,10 @@ def _unrolled(
 
 
 def _hot_loops(evidence: Evidence) -> list[list[Site]]:
-    """Returns the innermost loops that spend an eighth on themselves, or more than after unrolling them, if together they are more than half of
-    what is executed. The steps of a tree go with its barriers."""
+    """Returns the innermost loops that spend at least an eighth of their instructions on themselves, if these loops are most of what is executed.
+
+    The steps of a tree go with its barriers.
+    """
     in_trees = find_in_trees(evidence)
     short = [
         inside
@@ -105,9 +111,9 @@ def _hot_loops(evidence: Evidence) -> list[list[Site]]:
 def _keeping(inside: Sequence[Site]) -> list[Site]:
     """Returns the branch back, its test, and the counters: integer instructions that add a fixed step to their own register.
 
-    Other tests and branches depend on the data, such as tests of bounds: each turn makes its own, unrolled or not. PLOP3 makes
-    one test of several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data
-    are no part.
+    Other tests and branches, such as tests of bounds, depend on the data: each iteration makes its own, unrolled or not. PLOP3
+    makes one test of several, or moves one from the uniform datapath, where counters are tested. Tests of data among its inputs
+    do not count.
     """
     changed = written_by_any(inside)
     of_data = _of_data(inside)
@@ -135,9 +141,10 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
 
 
 def _with_addresses(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
-    """Returns what keeps a loop going, and what goes on to the next address in it.
+    """Returns what keeps a loop going, and what computes the next address in it.
 
-    An address that several turns find together, for an access behind the loop, is what they are for: each has its part to do, unrolled or not.
+    If several iterations find one address together, for an access behind the loop, that is their work: each does its part,
+    unrolled or not.
     """
     keeping = _keeping(inside)
     addresses = find_address_work_of(evidence, [site for site in inside if site.kind in ACCESSES])

@@ -1,6 +1,7 @@
 """Detects types of numbers that cost time: conversions between them, and double precision with all that goes with it.
 
-Both know what takes the place of what goes, such as the arithmetic that turns an integer into a float without a conversion.
+Both estimates include what replaces the removed instructions, such as arithmetic that turns an integer into a float without a
+conversion.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from profiler.text import whole_percent
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
 _ROUNDING = "FRND"  # to a whole number, which stays a float
-# sinpi and cospi round their argument, and are known by a term of the cosine. Powers make floats of exponents, and exponents of floats.
+# sinpi and cospi round their argument, and are known by a term of the cosine. Powers convert exponents to floats, and floats to
+# exponents.
 _OF_HALF_TURNS, _OF_EXPONENTS = "4.9348020", ("F2I.NTZ", "I2FP.F32.S32")
 _FROM_INTEGER = ("I2F.", "I2FP.")
-# From single precision. Functions of doubles convert to integers and back by themselves.
+# Conversions from and to single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
 _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
@@ -133,7 +135,7 @@ def _is_loaded(evidence: Evidence, site: Site) -> bool:
 
 
 def _made_by(evidence: Evidence, site: Site) -> Site | None:
-    """Returns the integer arithmetic that computes what is converted; None for what was loaded, which could be stored as a float."""
+    """Returns the integer arithmetic behind a converted value; None for a loaded value, because that could be stored as a float."""
     around = evidence.around(site)
     here = around.index(site)
     after = around[here + 1 :] if evidence.innermost_loop(site) else []
@@ -150,7 +152,7 @@ def _made_by(evidence: Evidence, site: Site) -> Site | None:
 
 
 def _added(evidence: Evidence, instead: Mapping[Site, Mapping[str, float]]) -> dict[str, float]:
-    """Returns the work that is added to units, as a negative part of the work that is taken off them."""
+    """Returns the work that replacements add to units, as negative parts of these units' work."""
     busy = evidence.model.busy
     added = {}
     for unit, cycles in CYCLES.items():
@@ -182,8 +184,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     if not sites:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
-    # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
-    # two each and would be a part of the instruction, and what refines a function's first guess.
+    # One instruction in single precision replaces one in double. Conversions go, and so do moves of constants: a double takes two
+    # of them, and a float would be a part of the instruction. What refines a function's first guess goes as well.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
     refining = find_spared_by_floats(evidence)
     fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in refining.items()}
@@ -194,7 +196,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         site for site in of_floats if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
     ]
     said = f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the time"
-    # Where more others go than there are doubles, these alone do not explain what is saved.
+    # If more other instructions go than there are doubles, these alone do not explain what is saved.
     going = 100 * fewer.resources.get(ISSUE, 0.0)
     if going - share >= share:
         said += f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
@@ -224,8 +226,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {
             "fp64_instructions_pct": share,
             "fp64_busy_pct": busy,
-            IN_FUNCTIONS: _part_in_functions(evidence, sites, find_divisions_of_doubles(evidence)),
-            IN_ANY_FUNCTIONS: _part_in_functions(evidence, sites, find_inlined_doubles(evidence)),
+            IN_FUNCTIONS: _percent_in_functions(evidence, sites, find_divisions_of_doubles(evidence)),
+            IN_ANY_FUNCTIONS: _percent_in_functions(evidence, sites, find_inlined_doubles(evidence)),
             # Where values become doubles or floats on the way, some doubles may be there by mistake.
             CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),
         },
@@ -242,7 +244,7 @@ def _advise_on_doubles(are_on_the_way: bool) -> str:
 
 
 def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:
-    """Returns whether results become floats, and doubles are neither loaded nor stored: integers and constants may have become doubles."""
+    """Returns whether results become floats, and doubles are neither loaded nor stored. Then integers or constants may have become doubles."""
     sites = evidence.of("fp64")
     loaded = {one for site in sites for one in sources_of(evidence, site) if one.kind in LOADS}
     stored = {one for store in evidence.of(*STORES) for one in makers_of_value(evidence, store)}
@@ -251,8 +253,11 @@ def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:
     return bool(narrowing) and not are_data
 
 
-def _part_in_functions(evidence: Evidence, sites: Iterable[Site], in_line: Mapping[Site, float]) -> float:
-    """Returns how many per cent of these executions are in functions: those that the compiler calls, such as a power, and these parts of what is in line."""
+def _percent_in_functions(evidence: Evidence, sites: Iterable[Site], in_line: Mapping[Site, float]) -> float:
+    """Returns how many per cent of these executions are in functions.
+
+    That includes functions that the compiler calls, such as a power, and the parts `in_line` of those that it inlines.
+    """
     called = dict.fromkeys((site for one in find_compiler_functions(evidence) for site in one.sites), 1.0)
     parts = {**in_line, **called}
     executed = {site: site.executed for site in sites}
@@ -261,13 +266,13 @@ def _part_in_functions(evidence: Evidence, sites: Iterable[Site], in_line: Mappi
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
-    """Returns for which part of the time the special-function units, which convert from and to double precision, do so."""
+    """Returns for which part of the time the special-function units convert from and to double precision."""
     part = evidence.without(dict.fromkeys(converting, 1.0)).resources.get("xu", 0.0)
     return part * evidence.model.busy.get("xu", 0.0)
 
 
 def _is_of_double(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the float that becomes a double was made of one, as inside the exponential that erf of doubles takes."""
+    """Returns whether the float that becomes a double was made from a double, as inside the exponential that erf of doubles takes."""
 
     def makers(one: Site) -> list[Site]:
         return (
@@ -278,7 +283,7 @@ def _is_of_double(evidence: Evidence, site: Site) -> bool:
 
 
 def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
-    """Names double precision where its pipe, which is recorded alone, is busier than all else and works for most of the time."""
+    """Names double precision if no instructions are recorded, and its pipe is busier than all else and works for most of the time."""
     units = evidence.model.busy
     busy = units.get("fp64", 0.0)
     if busy > _MOST and busy == max(units.values()):
@@ -292,7 +297,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
-    """Returns the double precision of sines and cosines of floats: a large angle, reduced to an integer of 64 bits, is scaled by a double."""
+    """Returns the double-precision instructions in sines and cosines of floats: they scale a large angle, reduced to an integer of 64 bits."""
     lines = {_line_of(site) for site in evidence.of("fp32") if _QUARTERS in site.instruction.text}
     found: set[Site] = set()
     for site in evidence.of("fp64"):

@@ -1,4 +1,4 @@
-"""Finds powers that a loop multiplies together from the start in each turn of the loop around it."""
+"""Finds powers that inner loops compute from the start in each iteration of the loop around them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PRODUCTS = ("FMUL", "DMUL")
 
 
 def find_powers(evidence: Evidence) -> dict[Site, float]:
-    """Returns such products and what counts them, each with the part that is spared if a turn goes on from the power of the turn before.
+    """Returns these products and what counts them, each with the part that is spared if an iteration starts from the last one's power.
 
-    The inner loops multiply a value, which each turn of the loop around them sets anew, by another that does not change. The
-    result is the first times a power of the second, and the turn before had nearly that power.
+    Each iteration of the outer loop sets a value anew, and the inner loops multiply it by another one that does not change. The
+    result is the first value times a power of the second. The iteration before had nearly that power.
     """
     found: dict[Site, float] = {}
     for loops in evidence.loops.values():
@@ -42,14 +42,14 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     if count <= turns or not all(_begins_anew(nest, one) for one in multiplied):
         return {}
     counting = [site for one in inner for site in one if site.kind in BOOKKEEPING]
-    spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)
+    spared = dict.fromkeys([*_choosing(nest, products), *counting], 1.0)
     return spared | dict.fromkeys(products, 1 - turns / count)
 
 
-def _chosen(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
+def _choosing(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
     """Returns what chooses how many products to make, in and between the compiler's copies of an inner loop.
 
-    Where a branch passes all of them by, as for a power of zero, what it passes by with them is there for nothing else.
+    If a branch skips all products, as for a power of zero, what it skips with them serves nothing else.
     """
     first, last = (products[place].instruction.offset for place in (0, -1))
     for site in nest:
@@ -71,14 +71,14 @@ def _is_by_the_same(site: Site, changed: set[str]) -> bool:
 
 
 def _only_multiplies(inside: Sequence[Site], products: set[Site]) -> bool:
-    """Returns whether a loop has products, and beside them only what counts and chooses: one that computes anything else does more than take a power."""
+    """Returns whether a loop has products, and beside them only what counts and chooses. A loop that computes more does more than take a power."""
     return not products.isdisjoint(inside) and all(
         site in products or site.kind in BOOKKEEPING for site in inside
     )
 
 
 def _begins_anew(nest: Sequence[Site], register: str) -> bool:
-    """Returns whether each turn sets the register, before anything else in it, to a value that does not depend on the last one."""
+    """Returns whether each iteration first sets the register to a value that does not depend on its last one."""
     first = next(site for site in nest if register in site.use.written)
     return (
         register not in first.use.inputs

@@ -14,7 +14,7 @@ from profiler.text import whole_percent
 # takes the upper and the lower halves of the products. The compiler writes the factors as negative numbers.
 _FACTORS = frozenset(f"{factor - (1 << 32):#x}" for factor in (0xD2511F53, 0xCD9E8D57))
 _NUMBERS = 4  # of an evaluation
-# Of the forty halves, five go where one number is used, and the compiler may compute a few others once for all threads.
+# If one number is used, five of the forty halves are not needed, and the compiler may compute a few others once for all threads.
 _HALVES_OF_ONE = 35
 _MIXING = "LOP3"
 

@@ -41,17 +41,17 @@ _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # Special registers that hold the same in every block, and the block's index, which is looked for by itself.
 _ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", OF_BLOCK)
-# A block's number in its cluster, and from which bit on it says whose shared memory an address is in.
+# A block's number in its cluster, and the bit of an address from which on it says whose shared memory is meant.
 _IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
 _BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
 _SHARED_OUT = "All threads of a block compute them alike: let each compute a part of them, and pass the results on through shared memory. Or "
-# What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
+# What a loop needs to make its result. Outside of loops, loads stay: the lookup of the result takes the place of one.
 _GOING_WITH_A_LOOP = ("integer", "other", "control", "global load")
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
-    # No statement computes the reciprocal in a division of integers: integer-overhead has it.
+    # No statement computes the reciprocal in a division of integers: integer-overhead names it.
     of_integers = set(find_dividing(evidence))
     steady = find_steady_arithmetic(evidence).items()
     repeated = {site: part for site, part in steady if site not in of_integers}
@@ -92,7 +92,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tuple[str, str]:
-    """Returns the sentence and the advice on values that are the same in each turn: of a line that computes others besides, they are a part.
+    """Returns the sentence and the advice on values that are the same in each iteration. They may be a part of what their line computes.
 
     A division by a value that does not change repeats the reciprocal alone.
     """
@@ -123,9 +123,10 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
 
 
 def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what all blocks along a dimension of the grid compute alike: in a loop that is their own work otherwise, or outside of loops.
+    """Names what all blocks along a dimension of the grid compute alike, in a loop that is their own work otherwise, or outside of loops.
 
-    It can be computed in a kernel before; or what is unpacked, by fewer blocks, each of which does the work of several with it.
+    A kernel before this one can compute it. What is unpacked is better done by fewer blocks, each of which does the work of
+    several with it.
     """
     grid = evidence.shape.grid if evidence.shape else ()
     differing = find_differing_in_block(evidence)
@@ -169,8 +170,8 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
 def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names what all threads of the grid compute alike, from parameters and from what all of them load from the same place.
 
-    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up. Divisors of integers are left
-    to `integer-overhead`.
+    What computes a result last stays, because a thread looks the result up instead. Divisors of integers are left to
+    `integer-overhead`.
     """
     spared = _find_made_by_all(evidence)
     if spared:
@@ -187,10 +188,10 @@ def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names a kernel whose blocks all do the same work, because none of them reads its index, or that along an axis.
+    """Names a kernel whose blocks all do the same work, at all or along an axis, because none of them reads its index there.
 
-    Blocks that read nothing of their own can only differ by what others change meanwhile, as where they take work from a counter.
-    Code without an end is not all of it.
+    Blocks that read nothing of their own can only differ by what others change meanwhile, for example if they take work from a
+    counter. Code without an `EXIT` is incomplete, and not judged.
     """
     texts = [site.instruction.text for site in evidence.sites]
     if (
@@ -225,7 +226,10 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _may_differ(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction may give blocks something else: their place in a cluster, an answer of others, a clock, the SM, or code that is not recorded."""
+    """Returns whether an instruction may give blocks different values, or lead to code that is not recorded.
+
+    It may read a block's place in a cluster, an answer of others, a clock or the SM.
+    """
     name, text = site.instruction.name, site.instruction.text
     if _IN_CLUSTER in text:
         return not all(_finds_own_shared(use) for use in uses_of(evidence, site))
@@ -237,17 +241,17 @@ def _may_differ(evidence: Evidence, site: Site) -> bool:
 
 
 def _finds_own_shared(use: Site) -> bool:
-    """Returns whether an instruction does no more with a block's number in its cluster than to address the block's own shared memory."""
+    """Returns whether an instruction uses a block's number in its cluster only to address the block's own shared memory."""
     return use.instruction.name in ("LEA", "ULEA") and use.instruction.operands[-1] == _WHOSE_SHARED
 
 
 def _find_made_by_all(evidence: Evidence) -> dict[Site, float]:
-    """Returns what all warps make alike for work of their own, with the loops that make it, and the part of each that is spared."""
+    """Returns the part that is spared of each instruction by which all warps make values alike, with the loops that make them."""
     dividing = set(find_dividing(evidence))
     alike = dict.fromkeys(
         site
         for site in find_grid_independent(evidence)
-        if site not in dividing and site.executed >= _NEARLY_ALL * _entering(evidence, site)
+        if site not in dividing and site.executed >= _NEARLY_ALL * _executed_if_all_came(evidence, site)
     )
     making = [
         site
@@ -267,17 +271,18 @@ def _find_made_by_all(evidence: Evidence) -> dict[Site, float]:
     return {site: part for site, part in spared.items() if part > 0}
 
 
-def _entering(evidence: Evidence, site: Site) -> float:
-    """Returns how often an instruction would run if all warps of its function came there as often as to the first one, times the turns of its loop."""
+def _executed_if_all_came(evidence: Evidence, site: Site) -> float:
+    """Returns how often an instruction would run if all warps of its function came to it, and made as many iterations of its loop as now."""
     loop = evidence.innermost_loop(site)
     turns = evidence.turns(site, loop) if loop else 1.0
     return turns * evidence.by_function[site.function][0].executed
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in.
+    """Returns multiplications with the addition that alone uses their result. An addition takes one product in.
 
-    What a predicate chooses to multiply is a sum of other numbers where it is not chosen, as where a function scales tiny arguments.
+    A multiplication under a predicate does not count: if it is off, the addition adds another number, as when a function scales
+    tiny arguments.
     """
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
@@ -306,6 +311,6 @@ def _until_again(evidence: Evidence, site: Site) -> list[Site]:
 
 
 def _adds(site: Site, addition: str) -> bool:
-    """Returns whether an instruction adds to its value: an absolute value is written as an addition of zero."""
+    """Returns whether an instruction adds something to its value. An addition of zero does not: machine code writes absolute values so."""
     zeros = {"RZ", "-RZ"}
     return site.instruction.name == addition and zeros.isdisjoint(site.instruction.operands[1:])

@@ -46,17 +46,18 @@ from profiler.text import whole_percent
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
-# Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
-# which the compiler reduces once, and a term of the cosine in sinpi and cospi.
+# Some functions show only by one term of their polynomial. That is the x^6 term of the cosine, for sine and cosine of one angle,
+# which the compiler reduces once, and another term of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "4.9348020")
 _FAST_INSTRUCTIONS = 4.0  # of a fast form whose function is not known: scale, evaluate, scale back
-# What has no fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so that half of
-# the terms give half of the digits, as many as the fast forms of other functions have.
+# A function without a fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so
+# half of the terms give half of the digits: as many as the fast forms of other functions have.
 _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
-# A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
+# The larger the quotient, the more instructions a remainder of floats takes; x - y * trunc(x / y) takes a fast division, FRND and
+# FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
-# Of a fast division (see FCHK in sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
+# All but one multiplication of a fast division (see FCHK in sizes.py), if the reciprocal of the divisor is there.
 _BY_RECIPROCAL = Size(0, 4, 1)
 _UNIT, _LOADS = "xu", "long_scoreboard"
 _DIGITS = 9
@@ -77,7 +78,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     fractions = floats | of_both | called
     if not any(fractions.values()):
         return
-    # A line that evaluates functions of doubles computes with doubles as well.
+    # A line that evaluates functions of doubles also does other work with doubles, which does not count.
     of_doubles_alone = inlined.keys() - floats.keys()
     share = 100 * evidence.share_executed(fractions.keys() - of_doubles_alone)
     share += 100 * sum(inlined[site] * site.executed for site in of_doubles_alone) / evidence.executed
@@ -97,7 +98,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         divisions = sum(executed_parts(find_divisions_of_doubles(evidence)).values())
         advice = in_triton = _DIVIDING_DOUBLES if divisions > most else _of_doubles(evidence)
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
-    # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
+    # Code that hardly ever runs, such as the slow path of a division, is not worth a change for its registers alone.
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
     yield Candidate(
         "special-functions",
@@ -124,7 +125,7 @@ _LOADS_APART = " Branches for rare arguments stand between loads, so that warps 
 _OWN_REGISTERS = (
     " The functions need registers of their own: without these, an SM would hold {:.2g} times as many warps."
 )
-# As `tl.randn` does, for each normal number. An option of nvcc changes such code as well.
+# `tl.randn` calls such code for each normal number. An option of nvcc changes the code of libraries as well.
 _OF_LIBRARY = (
     "The functions are in code of a library that the kernel calls: call it less often, for several results at once if it can give them "
     "(as `tl.randn4x` does), or write what it does with the fast forms (`tl.exp2`, `tl.rsqrt`)."
@@ -142,7 +143,7 @@ _DIVIDING_DOUBLES = (
 
 
 def _of_doubles(evidence: Evidence) -> str:
-    """Returns advice on functions of doubles. The powers among them are what the compiler calls."""
+    """Returns advice on functions of doubles. Those that the compiler calls are powers."""
     called = evidence.without(dict.fromkeys(find_called_doubles(evidence), 1.0))
     return _OF_DOUBLES.format(_POWERS_AS_PRODUCTS * (evidence.model.saved(called) >= WORTH_A_CHANGE))
 
@@ -156,7 +157,7 @@ def _more_warps(evidence: Evidence) -> float:
 
 
 def _registers_of(site: Site) -> list[str]:
-    """Returns the registers that an instruction names, without those that all threads of a warp share."""
+    """Returns the registers that an instruction names, without the uniform ones, which the threads of a warp share."""
     return [name for name in (*site.use.named, *site.use.written) if not name.startswith("U")]
 
 
@@ -176,11 +177,11 @@ def _is_of_polynomial(site: Site) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """How many instructions a source line executes.
+    """Counts the instructions that a source line executes.
 
     `whole` counts all of them, and `evaluating` those that may belong to functions. `precise` and `fast` are what its functions
-    need in the one form and in the other, and `special` what the fast form needs of the special-function unit. Of functions without a
-    fast form, `spare` go.
+    need in their precise and in their fast form, and `special` what the fast form needs of the special-function unit. `spare` can
+    go from functions without a fast form.
     """
 
     sites: Sequence[Site]
@@ -194,8 +195,8 @@ class _Line:
 
 def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
     """Returns the part of the instructions for functions of single precision that the fast forms would save."""
-    # A line may do more than evaluate functions. An instruction that two lines share counts for one: what a function lacks on its own line
-    # stands on another.
+    # A line may do more than evaluate functions. An instruction that two lines share counts for only one of them, so what a
+    # function lacks on its own line stands on another.
     elsewhere = sum(max(0.0, line.precise - line.evaluating) for line in lines)
     more = sum(max(0.0, line.evaluating - line.precise) for line in lines if line.precise)
     part = min(1.0, elsewhere / more) if more else 0.0
@@ -221,30 +222,33 @@ def _effect_of(evidence: Evidence, fractions: dict[Site, float]) -> Effect:
 def _keep_special(
     evidence: Evidence, effect: Effect, lines: Sequence[_Line], fractions: Mapping[Site, float]
 ) -> Effect:
-    """Returns the effect on the special-function unit as well: the fast forms need it, some of them more than the precise ones."""
+    """Returns the effect with that on the special-function unit: the fast forms need it, some of them more than the precise ones."""
     whole = sum(site.executed for site in evidence.sites if _UNIT in site.units)
     if not whole:
         return effect
     on_unit = {site for line in lines for site in line.sites if _UNIT in site.units}
     left = sum((1 - fractions[site]) * site.executed for site in on_unit)
     kept = max(0.0, sum(line.special for line in lines) - left)
-    # Where as much is left, the order in which parts are added must not decide whether a little seems to be spared.
+    # Where nothing is spared, rounding must not make it look like a little: it depends on the order in which parts are added.
     removed = round(effect.resources.get(_UNIT, 0.0) - kept / whole, _DIGITS)
     return replace(effect, resources={**effect.resources, _UNIT: removed})
 
 
 def _find_dropped(evidence: Evidence) -> dict[Site, Size]:
-    """Returns by the instruction that tests the argument how much of a fast form is not needed either.
+    """Returns how much of a fast form is not needed either, by the instruction that tests the argument.
 
-    A reciprocal of a root is one function, which is as long as the root. A division by the same number as others is a product with the
-    reciprocal, which is taken once.
+    The reciprocal of a root is one function, as long as the root alone. If several divisions are by the same number, each is a
+    product with its reciprocal, which is taken once.
     """
     dropped = dict.fromkeys(find_products_for_quotients(evidence), _BY_RECIPROCAL)
     return dropped | {site: TESTED_RECIPROCAL for site in evidence.sites if _is_of_root(evidence, site)}
 
 
 def _is_of_root(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a precise reciprocal begins, of a root: a = x * g and a + (x - a * a) * g / 2, where g is the guess of 1 / sqrt(x)."""
+    """Returns whether an instruction begins the precise reciprocal of a root.
+
+    The root is a = x * g and then a + (x - a * a) * g / 2, where g is the guess of 1 / sqrt(x).
+    """
     return tests_reciprocal(site.instruction) and any(
         guess.opcode.startswith("MUFU.RSQ")
         for root in sources_of(evidence, site)
@@ -255,7 +259,7 @@ def _is_of_root(evidence: Evidence, site: Site) -> bool:
 
 
 def _measure_line(group: Sequence[Site], dropped: Mapping[Site, Size]) -> _Line | None:
-    """Returns None for a line that evaluates nothing."""
+    """Returns what a line executes for functions; None if it evaluates none."""
     whole = sum(site.executed for site in group)
     lasting = _find_lasting(group)
     evaluating = whole - lasting.instructions
@@ -308,7 +312,7 @@ def _find_lasting(group: Sequence[Site]) -> _Lasting:
     whole = sum(site.executed for site in group)
     terms = _SPARE_TERMS * sum(site.executed for site in group if _adds_term(site))
     if any(one.instructions is None for _, one in known):
-        # How many instructions run depends on its branches, and what looks like other functions is its own.
+        # How many instructions run depends on the function's branches, and what looks like other functions is its own.
         return _Lasting(whole, spare=terms)
     own = min(whole, sum(site.executed * (one.instructions or 0) for site, one in known))
     inner = sum((one.inner * site.executed for site, one in known), NONE)

@@ -33,7 +33,7 @@ from profiler.text import counted, whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
-_OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
+_OF_LAST_BLOCKS = 0.01  # of the instructions: a block at the end of the data may leave out as many
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
@@ -84,9 +84,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     advice, in_triton = advise_more_blocks(evidence, chains, blocks < launched and shares_most)
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
-    # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.
+    # If most blocks have no work, the way that work is shared out is wrong. If fewer have none, their number is the main problem.
     is_for_few = chains == math.inf and 2 * blocks < launched and shares_most
-    # The work of a few is shared out among those that were launched, at best: it then takes this much less time.
+    # At best, the work of the few blocks is shared out among all that were launched: it then takes this much less time.
     spread = 1 - blocks / launched
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
@@ -112,9 +112,10 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _served_alone(evidence: Evidence) -> float:
-    """Returns the part of a warp's time for which atomics of one address are served one after the other, from however many SMs they come.
+    """Returns the part of a warp's time for which atomics on one address are served one after the other, from however many SMs they come.
 
-    One that has to be repeated came after another. In shared memory, only those of the same block do.
+    An atomic that has to be repeated came after another one. In shared memory, that can only be one of the same block, so those
+    do not count.
     """
     atomics = evidence.of("atomic")
     repeated = [site for loop in evidence.loops_around(atomics) for site in evidence.inside(loop)]
@@ -142,12 +143,12 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
-    # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
+    # If blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
     if _is_short_lived(evidence):
         return 0.0
-    # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
-    # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:
-    # how long others have none, the cycles in which they are active show.
+    # If blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
+    # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block.
+    # How long others have none, their active cycles show.
     resting = _below_most(evidence, "l1tex__cycles_active") or 0.0
     return min(
         _idle_in_last_round(evidence), max(find_missing_warps(evidence), resting), evidence.model.exposed
@@ -155,7 +156,10 @@ def find_unfilled(evidence: Evidence) -> float:
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
-    """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round, or of an unknown number."""
+    """Returns the places that the last round of blocks leaves empty, as a part of the places of all rounds.
+
+    It is 0 for a grid of one round, or of an unknown number of rounds.
+    """
     waves = count_waves(evidence)
     return 1 - waves / math.ceil(waves) if waves > 1.0 and not may_be_fewer(evidence) else 0.0
 
@@ -166,9 +170,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     missing = 0.0 if _is_short_lived(evidence) else find_missing_warps(evidence)
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    # The work of one warp, for which the others of its block are missing, is for idle-lanes to share out.
+    # If one warp works while the others of its block are missing, idle-lanes says how to share its work out.
     unexplained = max(0.0, missing * (1.0 - sum(find_lone_warps(evidence).values())) - no_block)
-    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
+    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill them faster.
     unexplained *= 1.0 - evidence.model.places.launching
     of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)
     if not may_work_differently(evidence):
@@ -204,10 +208,11 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
 def _advise_on_lengths(
     evidence: Evidence, uneven: Mapping[Site, float], lost: float = 0.0, least: float = 100.0
 ) -> tuple[str, str]:
-    """Returns what to do about some work that takes longer than the rest, also in words of Triton where these are others.
+    """Returns what to do about work that takes longer than the rest, and the same in words of Triton if they differ.
 
-    An SM rests while no block is left to take: what still runs then had begun before. Another order saves at most the percentage of the
-    time in which all SMs are active, the `least`: where more is lost, only splitting helps. Blocks of a single round may each take many pieces.
+    An SM idles once no block is left to start, so blocks that still run then began before. To start long blocks first saves at
+    most the percentage of the time in which all SMs are active, the `least`. If more is `lost`, only splitting helps. In a single
+    round, each block may take many pieces, so this says nothing about the pieces.
     """
     if _are_left_early(evidence, uneven):
         return f"{SHARE_TURNS} Split a list that is still longer than the others.", ""
@@ -218,10 +223,10 @@ def _advise_on_lengths(
 
 
 def _busy_unevenly(evidence: Evidence) -> tuple[float, dict[str, float], str]:
-    """Returns for which part of the time SMs are idle beside the busiest one, with the figures that show it and a sentence on them."""
+    """Returns the part of the time for which SMs are idle compared to the busiest one, with the figures that show it and a sentence on them."""
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     if least is None or not mean or not most:
-        # Schedulers without a warp, beyond those of a launch that only starts.
+        # How long schedulers have no warp, beyond the time that any launch takes to start.
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         empty = 0.0 if _is_short_lived(evidence) else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         return (
@@ -230,8 +235,8 @@ def _busy_unevenly(evidence: Evidence) -> tuple[float, dict[str, float], str]:
             f"For {whole_percent(100 * empty)} % of the time a scheduler has no warp",
         )
     between = 1 - mean / most
-    # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
-    # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
+    # If all SMs execute as much, an SM took longer because it was given one block more, and next time, another SM will be. That
+    # explains the time of one round of blocks, and no more: a single long block may execute little in a long time.
     more_work, a_round = _below_most(evidence, "smsp__inst_executed"), 1 / max(1.0, count_waves(evidence))
     if more_work is not None:
         between = max(min(between, more_work), between - a_round)
@@ -250,13 +255,13 @@ def _busy_unevenly(evidence: Evidence) -> tuple[float, dict[str, float], str]:
 
 
 def _differ_by_a_block(evidence: Evidence) -> bool:
-    """Returns whether SMs execute as much more than others as they have more blocks: then no block differs from another."""
+    """Returns whether SMs execute more than others just as far as they have more blocks: then all blocks execute as much."""
     more_work, lacking = _below_most(evidence, "smsp__inst_executed"), _lacking_a_block(evidence)
     return lacking > 0 and more_work is not None and abs(more_work - lacking) <= _OF_LAST_BLOCKS
 
 
 def _lacking_a_block(evidence: Evidence) -> float:
-    """Returns the part of the time for which SMs have a block less than others, where all blocks run at once and take as long."""
+    """Returns the part of the time for which some SMs have a block less than others, if all blocks run at once and take equally long."""
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     return (
         1 - blocks / (sms * math.ceil(blocks / sms)) if sms < blocks and count_waves(evidence) <= 1.0 else 0.0
@@ -264,7 +269,7 @@ def _lacking_a_block(evidence: Evidence) -> float:
 
 
 def _is_short_lived(evidence: Evidence) -> bool:
-    """Returns whether blocks are so many, and end so soon, that warps are missing because new blocks come too slowly.
+    """Returns whether blocks are so many and so short that warps are missing because new blocks come too slowly.
 
     A warp that executes no instruction twice ends soon; one that loops makes up for its start.
     """
@@ -284,13 +289,14 @@ def _busiest_code(evidence: Evidence) -> dict[Site, float]:
 
 
 def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
-    """Returns how long warps are in innermost loops of which data decide how many turns they make, if that is most of the time; else nothing.
+    """Returns how long warps are in innermost loops whose number of iterations depends on data, if that is most of the time; else nothing.
 
-    Some are then busy for longer because they make more turns. Elsewhere, the hottest code need not be that in which blocks differ.
+    Some warps are then busy for longer because they make more iterations. In other code, blocks need not differ where it is
+    hottest.
     """
     if not evidence.has_samples:
         return {}
-    # A warp alone in its SM is ready most of the time, which no waiting counts.
+    # A warp alone in its SM is ready most of the time, and figures of waiting do not count that.
     times = {site: float(site.instruction.samples or 0) for site in evidence.sites}
     found: dict[Site, float] = {}
     for loop in evidence.loops_around(evidence.sites):
@@ -301,7 +307,7 @@ def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
 
 
 def _are_left_early(evidence: Evidence, uneven: Mapping[Site, float]) -> bool:
-    """Returns whether most of this time is in loops that lanes leave before others of their warp: what evens out their turns helps both."""
+    """Returns whether most of this time is in loops that some lanes leave before others of their warp. What evens out their iterations helps both."""
     early = sum(time for site, time in uneven.items() if is_left_early(evidence, site))
     return 2 * early > sum(uneven.values())
 

@@ -1,4 +1,4 @@
-"""Says where more blocks get their work from: which loop's turns they can share out, and what that takes."""
+"""Says where more blocks get their work from: the loop whose iterations they can share out, and how."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ _TURNING = re.compile(r"\b(for|while|do|goto)\b")
 
 
 def advise_more_blocks(evidence: Evidence, chains: float, are_there: bool) -> tuple[str, str]:
-    """Returns how to split the work, also in words of Triton where these are others.
+    """Returns how to split the work, and the same in words of Triton if they differ.
 
-    `chains` says how many rows of results a thread makes side by side, each made from the one before; it is infinite where none is. More blocks may
-    be there already, without work.
+    `chains` says how many chains of results, each made from the one before, a thread makes side by side; it is infinite if there
+    are none. `are_there` says that more blocks are launched already, without work.
     """
     in_cuda, in_triton = _advise_sharing(evidence, chains, are_there)
     return in_cuda + ("" if are_there else _advise_smaller(evidence)), in_triton
 
 
 def _advise_smaller(evidence: Evidence) -> str:
-    """Returns that blocks may be smaller, if they are large and their threads exchange nothing."""
+    """Returns the advice that blocks may be smaller, if they are large and their threads exchange nothing."""
     threads = math.prod(evidence.shape.block) if evidence.shape else 0
     if threads <= ENOUGH_THREADS or any(one.kind in _EXCHANGING for one in evidence.sites):
         return ""
@@ -80,7 +80,7 @@ def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple
     named, axis = _named(evidence, loop), find_axis_of_steps(evidence, loop)
     if are_there:
         in_cuda = in_triton = _TAKE_TURNS
-    # Parts of a sum that each block stores at a place of its own would be more results.
+    # If each block stored its part of a sum at a place of its own, there would be more results.
     elif axis is not None and (own or not evidence.of("global store")):
         in_cuda, in_triton = (_launch_more(evidence, along) for along in ("xyz"[axis], f"axis {axis}"))
     else:
@@ -89,13 +89,13 @@ def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple
 
 
 def _launch_more(evidence: Evidence, along: str) -> str:
-    """Returns to launch more, and along which axis where the grid has several."""
+    """Returns the advice to launch more, and along which axis if the grid has several."""
     has_several = evidence.shape is not None and sum(size > 1 for size in evidence.shape.grid) > 1
     return _LAUNCH_MORE_ALONG.format(along) if has_several else _LAUNCH_MORE
 
 
 def _named(evidence: Evidence, loop: Loop) -> str:
-    """Returns "the loop at kernel.cu:12", if that line may be one that turns back: the compiler gives some loops the line of a call."""
+    """Returns "the loop at kernel.cu:12", if that line may be one of a loop: the compiler gives some loops the line of a call."""
     last = evidence.inside(loop)[-1]
     turns_back = last.text is None or _TURNING.search(last.text)
     return f"the loop at {last.instruction.place}" if turns_back and last.instruction.place else "a loop"

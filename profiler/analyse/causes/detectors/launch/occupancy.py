@@ -1,4 +1,4 @@
-"""Detects what limits the warps that an SM holds, where more of them would hide waiting."""
+"""Detects what limits the number of warps on an SM, if more of them would hide waiting."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from profiler.text import counted, whole_percent
 # No block has more threads (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_THREADS = 1024
 _MORE_THREADS = ", or more threads for the same tile"
-# How many blocks their size allows, two limits say, and another size changes both.
+# Two limits depend on the size of a block, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
-# The part of a thread's registers that the compiler can do without, if it is asked to. It makes the kernel of
+# The part of a thread's registers that the compiler can surely do without, if it is asked to. It makes the kernel of
 # tests/data/reports/gemm_5.ncu-rep with 131 registers, and with 96, a quarter less, still without a spill (nvcc 13.0, sm_90).
 _FEW_REGISTERS = 1 / 16
-# It computes more values anew for that, which pays where there are half as many warps again.
+# With fewer registers, it computes more values anew, which pays if there are half as many warps again.
 _MANY_WARPS = 1.5
 
 
@@ -60,13 +60,13 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         (share_out(evidence) if is_small else "") or _advise(evidence, name),
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
-        # Blocks of a few threads become warps whose lanes are all there.
+        # Blocks of a few threads become parts of full warps.
         regrouped=evidence.without_idle_lanes() if is_small else {},
     )
 
 
 def _advise(evidence: Evidence, name: str) -> str:
-    """Returns the advice on a limit, without more threads where a block has as many as it can."""
+    """Returns the advice on a limit; without more threads if a block has the most already."""
     advice = _LIMITS[name].advice
     is_full = evidence.shape is not None and evidence.shape.threads >= _MOST_THREADS
     return advice.replace(_MORE_THREADS, "") if is_full else advice
@@ -75,14 +75,14 @@ def _advise(evidence: Evidence, name: str) -> str:
 def _holds_too_much(evidence: Evidence) -> bool:
     """Returns whether the values of a thread do not fit into the most registers that one can have.
 
-    To limit it to fewer registers would spill more of them. With fewer values, it needs fewer registers, and spills none: one change
-    removes both causes.
+    A limit of fewer registers would spill more of them. A thread with fewer values needs fewer registers, and spills none: one
+    change removes both causes.
     """
     return (evidence.find("registers") or 0.0) >= MOST_REGISTERS and has_spills(evidence)
 
 
 def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[int, int] | None:
-    """Returns the registers with which an SM would hold many more warps, and its blocks then; None where these are not a few less."""
+    """Returns a slightly smaller number of registers with which an SM would hold many more warps, and its blocks then; None if there is none."""
     registers, now = evidence.find("registers"), limits["registers-limit-occupancy"]
     if not registers or evidence.shape is None or blocks_with(registers, evidence.shape) != now:
         return None
@@ -93,7 +93,7 @@ def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[
 
 
 def _with_few_registers_less(evidence: Evidence, now: float, fewer: int, blocks: int) -> Candidate:
-    """Returns the cause where a thread keeps nearly all of its registers, and with them its sums and the loads that it has under way."""
+    """Returns the cause if a few registers less are enough, with which a thread keeps its sums and the loads that it has under way."""
     registers, limit = evidence.find("registers") or 0.0, evidence.find("occupancy_limit_pct") or 0.0
     threads = evidence.shape.threads if evidence.shape else 0
     return Candidate(
@@ -139,8 +139,8 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
 def _waiting_alone(evidence: Evidence) -> float:
     """Returns the part of the waiting in which a warp has few loads under way, and nothing else.
 
-    Registers hold the loads that a warp has under way. With fewer registers, more warps take over these
-    loads; they add loads only where there are few.
+    Registers hold the loads that a warp has under way. With fewer registers, more warps share out these loads. They add loads
+    only where there are few.
     """
     waiting = 1 - evidence.model.issuing - evidence.model.ready
     alone = evidence.time_of(find_lonely_loads(evidence), "long_scoreboard")

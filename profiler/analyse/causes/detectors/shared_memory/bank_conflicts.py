@@ -29,8 +29,9 @@ _OF_SWAPS = " Each update there is a loop: of the lanes that meet in a bank, one
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses to shared memory that take more passes than their bytes need.
 
-    Asynchronous copies (LDGSTS) are none of them, although their passes are counted: these follow what arrives from L2 as well. In the
-    recording of `matmul_stages` in tests/data/causes, two copies whose lanes have the same banks make 4 and 8 passes, and collide in none.
+    Asynchronous copies (LDGSTS) are left out, although their passes are counted: that count also follows what arrives from L2. In
+    the recording of `matmul_stages` in tests/data/causes, two copies whose lanes have the same banks make 4 and 8 passes, and
+    neither of them has a conflict.
     """
     sites = {site: ways for site in evidence.of("shared load", "shared store") if (ways := _ways(site)) > 1.0}
     fractions = {site: 1 - 1 / ways for site, ways in sites.items()}
@@ -38,10 +39,10 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         return
     weights = {site: part * (site.passes or 0.0) for site, part in fractions.items()}
     worst = _worst(weights)
-    # Where whole warps are kept from the access, those that make it need one pass at least.
+    # If a predicate keeps whole warps from the access, those that make it still need at least one pass.
     needed = max(1.0, (worst.ideal_passes or 0.0) / worst.executed)
-    # Requests are served in order, so that whatever waits in the queue waits for the passes of all before it. The load that is waited
-    # for is often a later one.
+    # Requests are served in order: each waits for the passes of all requests before it. The load that warps wait for is often a
+    # later one.
     behind = _part_of_queue(evidence, fractions)
     waits = {
         reason: max(part, behind)
@@ -71,7 +72,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_repeated(evidence: Evidence) -> dict[Site, float]:
-    """Returns which part of the loops that repeat swaps goes with the conflicts: without them, a turn swaps for as many more lanes as a pass serves."""
+    """Returns the part of loops with repeated swaps that goes with the conflicts: without them, an iteration swaps for more lanes at once."""
     return {
         site: 1 - 1 / _ways(load)
         for loop, load in find_in_conflict(evidence).items()
@@ -80,7 +81,7 @@ def _find_repeated(evidence: Evidence) -> dict[Site, float]:
 
 
 def _is_at_place_of_data(evidence: Evidence, site: Site) -> bool:
-    """Returns whether data that each thread has loaded say where it accesses shared memory."""
+    """Returns whether data that each thread has loaded decide where an access to shared memory goes."""
     return is_of_loaded_data(evidence, makers_of_address(evidence, site))
 
 
@@ -95,7 +96,7 @@ def _passes_text(passes: float) -> str:
 
 
 def _worst(weights: Mapping[Site, float]) -> Site:
-    """Returns the access that costs most among those of the line that costs most, which is the first that is named."""
+    """Returns the costliest access of the costliest line, which is named first."""
     lines: dict[object, float] = {}
     for site, weight in weights.items():
         line = site.instruction.place or site
@@ -106,9 +107,9 @@ def _worst(weights: Mapping[Site, float]) -> Site:
 def _row_length(evidence: Evidence, worst: Site) -> str:
     """Returns the advice on a row length that keeps the lanes of the worst access in different banks, and every access aligned.
 
-    Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they do not collide if rows are odd
-    multiples of that width. Rows of fewer threads than a warp has share the banks out, if it is only rows that collide:
-    with more passes than rows, the threads of one row do.
+    Eight lanes of 16 bytes, or sixteen of 8, use all banks once: they do not collide if rows are odd multiples of that width. If
+    a warp covers several rows, these can share the banks out, as long as only different rows collide. With more passes than rows,
+    threads of one row collide, too.
     """
     accesses = evidence.of("shared load", "shared store")
     fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)

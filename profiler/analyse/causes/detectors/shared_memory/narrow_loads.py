@@ -1,7 +1,8 @@
-"""Detects words of shared memory that a thread loads one by one, and that could lie side by side for it.
+"""Detects words of shared memory that a thread loads one by one, although they could lie side by side.
 
-Threads of one tile often take whole pieces of it: each a few rows, say, that other threads take too, or not at all. Then the tile can be
-stored so that a piece lies side by side. Where threads take overlapping pieces, as the windows of a filter, no order of the words serves all.
+Threads often take whole pieces of a tile, such as a few rows, and any two threads take the same piece or pieces without a common
+word. Then the tile can be stored so that the words of a piece lie side by side. If pieces overlap, as the windows of a filter do,
+no order of the words serves all threads.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
-OF_SHARED_MEMORY = "wide_shared_loads"  # a figure of this form of the cause alone
+OF_SHARED_MEMORY = "wide_shared_loads"  # a figure that only this form of the cause has
 _FREE_OF_CONFLICTS = " Rows whose length is an odd multiple of 16 bytes keep lanes that load different ones in different banks."
 _WIDEST_BYTES = WIDEST_BITS // 8
-_PASS_BYTES = 128  # of shared memory that come at once
-# A word that is stored elsewhere may need a store of its own, and these are four times as many as wide ones.
+_PASS_BYTES = 128  # of shared memory that one pass delivers
+# In another layout, each word may need a store of its own: four times as many stores as wide ones.
 _LOADS_A_STORE = WIDEST_BITS / WORD_BITS
 
 
@@ -71,13 +72,13 @@ def _wide(sites: Sequence[Site]) -> int:
 
 @kept
 def find_spared_loads(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the part of such loads that goes with wide ones."""
+    """Returns the part of these loads that wide ones would save."""
     return {site: 1 - _wide(sites) / _words(sites) for sites, _ in _find_pieces(evidence) for site in sites}
 
 
 @kept
 def find_spared_passes(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the part of their passes that goes with wide ones."""
+    """Returns the part of their passes that wide ones would save."""
     return {
         site: _passes_spared(site, threads) for sites, threads in _find_pieces(evidence) for site in sites
     }
@@ -85,7 +86,7 @@ def find_spared_passes(evidence: Evidence) -> Mapping[Site, float]:
 
 @kept
 def _find_pieces(evidence: Evidence) -> Sequence[tuple[Sequence[Site], Sequence[int]]]:
-    """Returns the loads of each piece, with how far each thread's piece begins behind that of the first."""
+    """Returns the loads of each piece, and by how many bytes each thread's piece begins behind that of the first thread."""
     return list(_yield_pieces(evidence))
 
 
@@ -115,9 +116,9 @@ def _yield_pieces(evidence: Evidence) -> Iterator[tuple[list[Site], Sequence[int
 
 
 def _are_pieces(threads: set[int], loads: Iterable[int], steps: Iterable[int]) -> bool:
-    """Returns whether no word belongs to the pieces of two threads, or of two turns, but for threads and turns that take the same piece.
+    """Returns whether the pieces of any two threads, and of any two iterations, are the same or have no word in common.
 
-    Each turn begins so many bytes behind the first one.
+    `threads` and `steps` say by how many bytes the pieces begin behind the first one.
     """
     pieces = [{start + offset for offset in loads} for start in threads]
     words = set().union(*pieces)
@@ -128,7 +129,7 @@ def _are_pieces(threads: set[int], loads: Iterable[int], steps: Iterable[int]) -
 
 
 def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
-    """Returns how many bytes behind the first turn of its loop each of the others accesses; nothing where that is not known."""
+    """Returns by how many bytes each later iteration of a loop accesses behind the first one; None if that is not known."""
     loop = evidence.innermost_loop(access)
     if loop is None:
         return None
@@ -139,16 +140,16 @@ def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
 
 
 def _passes_spared(site: Site, threads: Sequence[int]) -> float:
-    """Returns the part of a load's passes that goes if a wide load brings as many words."""
+    """Returns the part of a load's passes that goes if wide loads bring the same words."""
     narrow = (site.passes / site.executed if site.passes else 1.0) * WIDEST_BITS / site.width
     return max(0.0, 1 - _passes_of_wide(threads[:LANES]) / narrow)
 
 
 def _passes_of_wide(lanes: Sequence[int]) -> float:
-    """Returns the passes of a load of 16 bytes, whose lanes begin at these places.
+    """Returns the passes of a load of 16 bytes whose lanes begin at these places.
 
-    Each half of a warp takes one at least, and one for every 128 bytes that it needs: so it was counted on an H200, where one piece
-    for all lanes takes two passes, as eight do, and 16 take four, as 32 do.
+    Each half of a warp takes at least one pass, and one for every 128 bytes that it needs. That was counted on an H200: one piece
+    for all lanes takes two passes, and so do eight pieces; 16 pieces take four, and so do 32.
     """
     halves = [set(lanes[start : start + LANES // 2]) for start in range(0, len(lanes), LANES // 2)]
     return sum(max(1.0, len(half) * _WIDEST_BYTES / _PASS_BYTES) for half in halves)

@@ -27,9 +27,9 @@ _WITHOUT_BARRIER = (
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads whose address does not change in the loop: of the thread's own value, which others may load too, or of one that never changes.
+    """Names loads whose address does not change in the loop: they read the thread's own value, or one that never changes.
 
-    Those of a tree go with its barriers.
+    Other threads may load the thread's own value as well. The loads of a tree go with its barriers.
     """
     in_trees = find_in_trees(evidence)
     fixed = {
@@ -38,7 +38,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         if site not in in_trees and (part := has_fixed_address(evidence, site)) > 0
     }
     stores = {site: (evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")}
-    # A thread that stores in several places writes those of others too, and they write its own.
+    # A thread that stores in several places also writes to those of other threads, and they write to its own.
     alone = {
         loop for loop, _ in stores.values() if len({at for one, at in stores.values() if one is loop}) == 1
     }
@@ -49,7 +49,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         if site in owned
         or ((loop := evidence.innermost_loop(site)) in alone and (loop, address_of(site)) in stores.values())
     }
-    # Copies that need no registers store in shared memory too, although their kind is a load.
+    # Asynchronous copies store in shared memory too, although their kind is a load.
     writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
     same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
     if loads := own or same:
@@ -72,9 +72,9 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_redundant_shared_stores(evidence: Evidence) -> Iterable[Candidate]:
-    """Names stores that a loop overwrites itself, in more turns than a tree has, if nobody can read what is overwritten.
+    """Names stores that their own loop overwrites, in more iterations than a tree has steps, if nobody can read the overwritten values.
 
-    Those of a value that the loop loads as well go with its loads.
+    If the loop also loads the value, the stores are named with its loads.
     """
     stores = {
         site: part
@@ -95,9 +95,9 @@ def detect_redundant_shared_stores(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_read_by_nobody(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether threads do not meet in a loop, and all that it loads from shared memory lies further on in each turn.
+    """Returns whether threads do not meet in the loop, and all that it loads from shared memory is at another address in each iteration.
 
-    Threads of one warp may meet without an instruction for it, and then exchange values at places that stay.
+    Threads of one warp may meet without an instruction for it, and then exchange values at an address that does not change.
     """
     inside = evidence.inside(loop)
     meets = any(site.kind == "barrier" or site.instruction.name in MEETINGS for site in inside)
@@ -106,9 +106,11 @@ def _is_read_by_nobody(evidence: Evidence, loop: Loop) -> bool:
 
 
 def _find_needless(evidence: Evidence, own: Mapping[Site, float]) -> tuple[dict[Site, float], list[Site]]:
-    """Returns the stores and the barriers of loops in which threads load nothing but their own value from shared memory, and leave nothing for others in global memory or at a barrier.
+    """Returns the needless stores of loops, and the barriers of these loops.
 
-    Others may load the value when the loop has ended, for which it is stored once. The waiting at the barriers is what `barriers` names.
+    In such a loop, threads load nothing but their own value from shared memory, and pass nothing on to others in global memory,
+    by atomics or by a vote at a barrier. Others may load the value after the loop, for which it is stored once. The waiting at
+    the barriers is what `barriers` names.
     """
     found: dict[Site, float] = {}
     barriers: list[Site] = []

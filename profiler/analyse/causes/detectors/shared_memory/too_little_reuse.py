@@ -28,24 +28,26 @@ from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS
 from profiler.text import whole_percent
 
-# Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight: of one value and eight others,
-# these by loads of 16 bytes, it makes eight. After it comes a tile of 8 x 8, which makes 64 of eight values and eight others. One of the two
-# operands usually lies along the sum, so that its values take a load each; where both lie across it, loads of 16 bytes are enough.
+# Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight results: it makes
+# eight multiply-adds from one value and eight others, which loads of 16 bytes bring. After it comes a tile of 8 x 8 results: it
+# makes 64 from eight values and eight others. One of the two operands usually lies along the sum, so that each of its values
+# takes a load. If both lie across it, loads of 16 bytes are enough.
 _EIGHT = 8
-# Wide loads of several values along the sum have no wider ones to become: a column makes eight of every nine such values.
+# Loads that bring several values along the sum are wide already. A column makes eight multiply-adds from nine such values.
 _COLUMN_PER_VALUE = _EIGHT / (1 + _EIGHT)
-# Wide loads feed more multiply-adds each, but take more passes: one a cycle, in which an SM multiplies and adds for four warps. A tile of
-# 8 x 8 floats has that many for each pass: 64 for four loads of 16 bytes, of four passes each.
+# Wide loads feed more multiply-adds each, but take more passes. A pass takes a cycle, in which an SM multiplies and adds for four
+# warps. A tile of 8 x 8 floats makes as many multiply-adds for each pass: 64 for four loads of 16 bytes, with four passes each.
 _PASSES_OF_WIDE = 4
-# By how many times each load has to feed more, so that the step is worth its registers: eight sums for a column, 64 for a tile. No
-# hardware sets these: they are a choice.
+# By how many times each load has to feed more before a step is worth its registers: eight sums for a column, 64 for a tile. These
+# factors are a choice: no hardware sets them.
 _WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
-# A tile of M x N results takes M N multiply-adds for each M + N staged values: 64 for each value in one of 128 x 128, the largest whose
-# results four warps hold in half of their registers.
+# A tile of M x N results makes M N multiply-adds from each M + N staged values: 64 for each value if the tile is 128 x 128. That
+# is the largest whose results four warps hold in half of their registers.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
-# How many times as high and wide a tile is assumed to become where the copies are not counted, and so its size is not known.
+# How many times as high and wide a tile is assumed to become, if its copies are not counted and its size is therefore unknown.
 _ASSUMED_GROWTH = 2.0
-# A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
+# A product loads at most two values for each multiply-add. Code with fewer multiply-adds for each load multiplies only in
+# passing.
 _USES_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
@@ -98,7 +100,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _part_of_larger_tile(evidence: Evidence, loads: Sequence[Site], uses: float, value_bits: int) -> float:
-    """Returns the part of the loads that the next larger tile of results spares; none where wider loads of the same tile would be enough."""
+    """Returns the part of the loads that the next larger tile of results spares; 0 if wider loads of the same tile are enough."""
     none: Mapping[Site, float] = {}
     narrow = _part_of_next_tile(loads, uses, value_bits, none, none)
     wide = _part_of_next_tile(
@@ -114,7 +116,7 @@ def _part_of_next_tile(
     spared: Mapping[Site, float],
     spared_passes: Mapping[Site, float],
 ) -> float:
-    """Returns the part of the loads that the next larger tile spares, from the multiply-adds that each of them, and each of its passes, feeds."""
+    """Returns the part of the loads that the next larger tile spares, judged by the multiply-adds that each load and each of its passes feeds."""
     count = sum(site.executed * (1 - spared.get(site, 0.0)) for site in loads)
     passes = sum((site.ideal_passes or 0.0) * (1 - spared_passes.get(site, 0.0)) for site in loads)
     values = sum(site.executed * site.width / value_bits for site in loads) / count
@@ -140,10 +142,10 @@ def _bits_of_values(adding: Iterable[Site]) -> int:
 
 @kept
 def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
-    """Returns multiply-adds, of floats, of doubles and of integers.
+    """Returns the multiply-adds of floats, doubles and integers.
 
-    Of integers, those count that compute with loaded values, and neither divide nor find where others lie. Where tensor cores multiply, integers
-    only take up their results.
+    Those of integers count only if they compute with loaded values, and neither divide nor find addresses. If tensor cores
+    multiply, integers only process their results.
     """
     found = [site for site in evidence.of("fp32", "fp64") if _count_products(site)]
     if evidence.of("tensor") or not evidence.of("shared load"):
@@ -175,7 +177,7 @@ def _is_product(evidence: Evidence, adding: Sequence[Site]) -> bool:
 def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
     """Returns the loads from shared memory whose values take part in multiply-adds or pairs, also through other arithmetic, such as a difference.
 
-    Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
+    Other loads, such as of bounds or of a tile's beginning, are the same for any size of the thread's tile.
     """
     fmas = _find_multiply_adds(evidence)
     values = makers_since_access(evidence, [*fmas, *pairs])
@@ -183,7 +185,7 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields tiles for the tensor cores that use each staged value seldom."""
+    """Yields the cause for tiles of the tensor cores that use each staged value too seldom."""
     tensor = evidence.of("tensor")
     if not tensor:
         return
@@ -192,8 +194,8 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if not staged:
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
-    # Copies before the loop are those of its first turns, and its last ones copy nothing. Where no sectors are counted, each turn seems to copy a tile,
-    # which makes as many in all.
+    # Copies before the loop take the place of those in its last iterations, which copy nothing. If no sectors are counted, each
+    # iteration seems to copy a tile, which makes as many copies in all.
     uses = count_uses(tensor, all_staged if evidence.has_costs else staged)
     # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
@@ -214,7 +216,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "too-little-reuse",
         f"The tensor cores are used {whole_percent(busy)} % of the time, while {each}.",
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
-        # The arithmetic stays, and so do the meetings of the warps that execute it.
+        # The arithmetic stays, and so do the barriers at which its warps meet.
         Effect(
             {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
@@ -224,7 +226,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _most_growth(evidence: Evidence) -> float:
-    """Returns how many times as high and wide a tile may become before some SMs have none: fewer SMs then load as much in all.
+    """Returns how many times as high and wide a tile may become before some SMs have none: then, fewer SMs load as much in all.
 
     A block that stores in a loop computes several tiles, and their number is not known.
     """
@@ -235,10 +237,10 @@ def _most_growth(evidence: Evidence) -> float:
 
 
 def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
-    """Returns what a turn of the loops with these loads does besides, however large the tile is: with larger ones, turns are fewer.
+    """Returns what each iteration of the loops with these loads does for a tile of any size: with larger tiles, there are fewer iterations.
 
-    It computes addresses, counts turns and meets at barriers. Arithmetic with the results is as much for any tile, and so is what it takes,
-    and what decides on each result, such as whether a mask hides it.
+    An iteration computes addresses, counts and meets at barriers. Arithmetic on the results is left out, because it is the same
+    in all for any tile. So are its operands, and decisions on each result, such as whether a mask hides it.
     """
     inside = [site for loop in evidence.loops_around(loads) for site in evidence.inside(loop)]
     of_results = reach(find_processing(evidence) & set(inside), lambda site: _deciding(evidence, site))
@@ -246,7 +248,7 @@ def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
 
 
 def _deciding(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns what computes the operands of an instruction, and whether it is executed; of an access, nothing."""
+    """Returns what computes the operands of an instruction and decides whether it is executed; nothing for an access."""
     if site.kind in ACCESSES:
         return []
     return [*sources_of(evidence, site), *choosers_of(evidence, site)]

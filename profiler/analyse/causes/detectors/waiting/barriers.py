@@ -14,9 +14,9 @@ from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-# Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three threads read it: its
-# own and those on either side. Where threads share a tile, each stores several values, or many read one; in a tree, few threads
-# store. Bounds are between whole counts.
+# Threads exchange values if each of them stores one, guarded by one barrier or two, and no more than three threads read it: the
+# thread itself and those on either side. If threads share a tile, each stores several values, or many threads read one. In a
+# tree, few threads store. The bounds lie between whole counts.
 _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
@@ -43,7 +43,7 @@ _FEWER_TURNS_IN_TRITON = (
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
-    """Names barriers, except for the waiting that is for loads since the barrier before, fences that belong to atomics, and trees."""
+    """Names barriers, but not trees, fences that belong to atomics, and the waiting that is for loads since the barrier before."""
     apart = {*find_ordering(evidence), *find_in_trees(evidence)}
     sites = [site for site in evidence.of("barrier") if site not in apart]
     waiting = evidence.time_of(sites, "barrier", "membar")
@@ -83,12 +83,12 @@ def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
 
 
 def _exchanging(evidence: Evidence) -> dict[Site, float]:
-    """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
+    """Returns the parts that go of the accesses to shared memory by which threads exchange values between barriers.
 
-    Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Where there are
-    several loads for each store, one of them loads the thread's own value; a single load reads another thread's. The values of others
-    come by shuffles, for which the queue of shared memory takes as long as for loads. If the lanes of a warp meet in the same banks,
-    they read a column of what several warps stored as rows, which no shuffle does.
+    Without barriers, values stay in registers: no thread stores its value, or loads its own. If there are several loads for each
+    store, one of them loads the thread's own value; a single load reads another thread's. The values of others come by shuffles,
+    which take as long in the queue of shared memory as loads do. Lanes with bank conflicts read a column of what several warps
+    stored as rows, and no shuffle does that.
     """
     loads, stores, barriers = (evidence.of(kind) for kind in ("shared load", "shared store", "barrier"))
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
@@ -106,7 +106,7 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
 
 
 def _is_in_place(evidence: Evidence, loads: Iterable[Site], stores: Iterable[Site]) -> bool:
-    """Returns whether most stores are to where the same turn has loaded from, as those of a sort that swaps are: each thread then has several values."""
+    """Returns whether most stores go to addresses that the same iteration has loaded, as in a sort that swaps: each thread then has several values."""
     loaded = {_place(evidence, site) for site in loads}
     stored = {site: site.executed for site in stores}
     again = sum(count for site, count in stored.items() if _place(evidence, site) in loaded)
@@ -122,7 +122,7 @@ def _meets_in_banks(site: Site) -> bool:
 
 
 def find_waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, float]:
-    """Returns the part of the waiting at each barrier in which other warps of the block wait for the tile that they stage."""
+    """Returns the part of the waiting at each barrier that is for other warps of the block while they stage their part of a tile."""
     own = find_own_part(evidence)
     return {
         site: EIGHTFOLD * (1 - part)

@@ -49,7 +49,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             {"waiting_pct": waiting},
         )
         return
-    # Where one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
+    # If one set of values takes over half of the registers of a thread, there is no room for a second one beside it.
     if (evidence.find("registers") or 0.0) > MOST_REGISTERS / 2:
         return
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
@@ -67,16 +67,17 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _follows_list(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a load's address is made of what the load has brought in another turn, and not only chosen by a comparison of that."""
+    """Returns whether a load's address is computed from what the load has brought in another iteration, and not only chosen by a comparison of that."""
     made = makers_on_all_paths(evidence, load, address_registers(load.instruction))
     return load in made
 
 
 def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Site]:
-    """Returns the arithmetic whose waiting for a fixed time other values would fill: where most of it is for the results just before.
+    """Returns the arithmetic whose fixed waiting time independent values would fill.
 
-    A warp also waits for a fixed time where the compiler spaces instructions out that have nothing to do with each other. Where there
-    is enough to do beside each other, as in a tile of sums, that is most of it, and more values do not help.
+    In each loop, all arithmetic counts if most of its waiting is for a result just before; else only the instructions that read
+    one. A warp also waits for a fixed time because the compiler spaces independent instructions out. If there is enough
+    independent work, as in a tile of sums, most of the waiting is of that kind, and more values do not help.
     """
     groups: dict[object, list[Site]] = {}
     for site in results:
@@ -104,10 +105,10 @@ def _follows_at_once(evidence: Evidence, site: Site) -> bool:
 
 
 def _side_by_side(evidence: Evidence, results: Sequence[Site], following: Iterable[Site]) -> dict[str, float]:
-    """Returns the waiting that four chains in turn would remove: their latencies overlap, and one jump of a loop serves all four.
+    """Returns the waiting that four chains side by side would remove: their latencies overlap, and one jump of a loop serves all four.
 
-    After a jump, a warp waits until the jump is resolved, and for the instructions at its target. Waiting for
-    code beyond the cache stays.
+    After a jump, a warp waits until the jump is resolved, and for the instructions at its target. Waiting for code beyond the
+    cache stays.
     """
     chained = set(results)
     loops = [inside for inside in evidence.innermost_loops() if not chained.isdisjoint(inside)]

@@ -1,7 +1,7 @@
-"""Detects loops in each turn of which the threads of a block make one value of what they hold, step by step with barriers between.
+"""Detects loops that reduce what the threads of a block hold to one value in each iteration, step by step with barriers between.
 
-The barriers, the idle lanes of the steps, the loop over them and the accesses to shared memory are one thing, which one change
-removes: they are named together, as barriers, or as loads that do not overlap where warps wait longer for these. Other detectors leave them out.
+One change removes the barriers, the idle lanes of the steps, the loop over them and the accesses to shared memory. One cause
+names them all: barriers, or loads that do not overlap if warps wait longer for these. Other detectors leave them out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from profiler.analyse.causes.flow.reduction_trees import (
 )
 from profiler.text import whole_percent
 
-# The latencies of a turn, which those of turns beside it overlap. Queues are as long for as many requests.
+# The latencies of an iteration that overlap with those of iterations beside it. Queues stay as long, because there are as many
+# requests.
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
 _TURNS_AT_ONCE = f"Take several turns at once, such as {ASSUMED_TURNS} rows:"
@@ -34,15 +35,15 @@ _WITHOUT_TURNS_IN_TRITON = (
 
 
 def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
-    """Names all trees in the turns of loops, where no turn needs the result of the one before, and a single thread uses it, or the lanes of one warp add it up.
+    """Names all trees in loops whose iterations do not need each other's results, if a single thread or the lanes of one warp use the sum.
 
-    Each thread can take turns of its own, or add up its own values of all turns: the block meets once. Or each warp takes turns of its
-    own, and its lanes exchange values without barriers.
+    Each thread can take iterations of its own, or add up its own values of all iterations, so that the block meets once. Or each
+    warp takes iterations of its own, and its lanes exchange values without barriers.
     """
     trees = find_trees(evidence)
     if not trees:
         return
-    # A tree may be in a loop of others. What goes with one of them goes.
+    # A tree may be in a loop of another one. What goes with either of them goes.
     parts: dict[Site, float] = {}
     for tree in trees:
         parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
@@ -64,10 +65,10 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
-    """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
+    """Names sums, or other values of all threads, that a block makes in each iteration of a loop, if one exchange could serve several iterations.
 
-    The block then waits once for all that these turns wait for one after the other, their loads among it: the change is named by what it spares
-    most of.
+    The block then waits once for what these iterations now wait for one after the other, including their loads. The change is
+    named by what it saves most of: barriers or loads.
     """
     sums = find_sums_for_all(evidence)
     if not sums:
@@ -121,10 +122,10 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def known_turns(evidence: Evidence, tree: Tree) -> float | None:
-    """Returns the turns that a tree's loop makes in the source; None where it may be unrolled, so that each turn of the machine code is several of these.
+    """Returns how many iterations a tree's loop makes in the source; None if it may be unrolled, so that one in machine code covers several.
 
-    Where a barrier, a store or a load stands in it once, only loops within it are unrolled. Several may also be those of a function that is
-    called twice: a number that may be wrong is not said.
+    If a barrier, a store or a load stands in the loop only once, only loops within it are unrolled. Several copies may also come
+    from a function that is called twice. A number that may be wrong is not said.
     """
     fewest = min(copies_in(evidence, tree.loop).values(), default=1)
     return tree.turns if tree.exchanges == fewest == 1 else None

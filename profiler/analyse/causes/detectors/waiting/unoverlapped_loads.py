@@ -28,11 +28,12 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import counted, whole_percent
 
-# More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
-# have a warp, such as for sixteen loads of 16 bytes.
+# More loads than are enough hide more of the latency, but nothing of the queues. If an SM holds half of the warps that it could,
+# a thread has 64 registers for them, such as for sixteen loads of 16 bytes.
 _REGISTERS_FOR_LOADS = 64
-# How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
-# copies of tiles; loads in another loop; or in none. Branches, slow paths or stores may keep loads apart in these two.
+# How to have more loads under way, by where the loads are that warps wait for: loads of tiles, which a loop passes on through
+# registers; copies of tiles; loads in another loop; or loads outside of loops. In the last two, branches, slow paths or stores
+# may keep loads apart.
 _AHEAD = {
     "turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
     "hold the next tile instead, an SM may have room for fewer blocks.",
@@ -73,33 +74,34 @@ _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads from global memory that warps wait for, most of all where few are under way at once; but not where more of them would only queue."""
+    """Names loads from global memory that warps wait for, above all if few are under way at once; but not if more of them would only queue."""
     loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not waiting:
         return
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
-    # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
-    # apart are looked up one by one for either.
+    # Asynchronous copies go to shared memory past L1's lines and the registers, through which these loads pass. Sectors that lie
+    # apart are looked up one by one in either case.
     staged = {
         site: part
         for site, part in useful.items()
         if site.opcode.startswith("LDG.") and feeds_shared_memory(evidence, site)
     }
-    # A warp that stages a tile through registers waits for all of its loads together in each turn of the loop, however many they are.
-    # Copies of the next tiles, made while this one is used, take the whole wait away.
+    # A warp that stages a tile through registers waits for all of its loads together in each iteration, however many they are.
+    # Copies of the next tiles, made while this one is used, remove the whole wait.
     turns = {site for site in staged if evidence.innermost_loop(site)}
     fractions = {
         site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, site))
         for site, part in useful.items()
     }
-    # Copies of 16 bytes pass L1 by, whose lines other warps of the SM may have used (PTX ISA, "cp.async": `.cg` caches in L2 alone).
+    # Copies of 16 bytes bypass L1 (PTX ISA, "cp.async": `.cg` caches in L2 alone). Other warps of the SM may have used the lines
+    # that L1 holds now.
     past_l1 = [site for site in turns if site.width == WIDEST_BITS]
     warps = evidence.find("active_warps")
     waits = {site: evidence.charged[site]["long_scoreboard"] for site in loads}
     tiles = {site for site in turns if _is_of_tile(evidence, site)}
     where = _most_waited_for(evidence, loads, tiles)
-    # Of copies, those of several tiles may be under way, and only those of one are issued together.
+    # Copies of several tiles may be under way, but only those of one tile are issued together.
     few = None if where == "copies" else usual_count(evidence, waits)
     beside = [
         *([f"a warp has about {few} of them under way at a time"] if few else []),
@@ -131,9 +133,10 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _say_in_triton(evidence: Evidence, where: str, load: Site, few: int) -> str:
-    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already, and without more loads where registers hold enough.
+    """Returns the advice for Triton, by the `load` that warps wait for most, of which a `few` are under way.
 
-    A `load` is the one that warps wait for most, of which a `few` are under way.
+    If BLOCK is longer than the row already, it advises no larger one. If registers hold enough loads already, it advises more
+    warps.
     """
     if where == "" and few * _registers_of(load) >= _REGISTERS_FOR_LOADS:
         return _MORE_WARPS_IN_TRITON
@@ -145,10 +148,11 @@ def _say_in_triton(evidence: Evidence, where: str, load: Site, few: int) -> str:
 
 
 def _is_of_tile(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a loop fills shared memory with what it loads, for the block to use in the same turn.
+    """Returns whether a loop loads a tile into shared memory, and the block uses it in the same iteration.
 
-    Where the threads do not meet and nothing is read there, each thread keeps a result in shared memory, such as a maximum. Where a tree adds up what
-    was stored, products are there, and no loads that could be copied. What one lane of a warp loads is a value for all, and no tile.
+    If the threads do not meet there and nothing is read, each thread keeps a result in shared memory, such as a maximum. If a
+    tree adds up what was stored, that was products, which no asynchronous copy can store. What a single lane of a warp loads is a
+    value for all, and no tile.
     """
     if load.acting_lanes <= ONE_LANE:
         return False
@@ -159,7 +163,7 @@ def _is_of_tile(evidence: Evidence, load: Site) -> bool:
 
 
 def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collection[Site]) -> str:
-    """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it. A loop of one turn has no next one to load for."""
+    """Returns where the loads are that warps wait for most, as a key of `_AHEAD_IN_TRITON`. A loop of one iteration has no next one to load for."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
         where = ""
@@ -195,16 +199,16 @@ def _how_to_load_ahead(
 
 
 def _has_neighbours(loads: Collection[Site]) -> bool:
-    """Returns whether one of these loads takes what lies behind that of another one."""
+    """Returns whether one of these loads begins where another one ends."""
     taken = {(base_of(site), offset_of(site)) for site in loads}
     return any((base_of(site), offset_of(site) + site.width // 8) in taken for site in loads)
 
 
 def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
-    """Returns whether a loop stores in each turn, and the compiler does not know that this cannot change what the load finds in the next one."""
+    """Returns whether the load's loop stores in each iteration, and the compiler must assume that this changes what the next iteration loads."""
     loop = evidence.innermost_loop(load)
-    is_free = not any(part in load.opcode for part in _MOVED_OR_NEVER)
-    return is_free and any(
+    can_be_held = not any(part in load.opcode for part in _MOVED_OR_NEVER)
+    return can_be_held and any(
         site.kind == "global store"
         and site.executed >= load.executed
         and part_overwritten(evidence, site) == 0
@@ -213,7 +217,7 @@ def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
 
 
 def _are_of_turns(evidence: Evidence, behind: Mapping[Site, Site]) -> bool:
-    """Returns whether the stores are those of earlier turns of an unrolled loop: at the lines of the loads that they hold back."""
+    """Returns whether the stores belong to earlier iterations of an unrolled loop: they are at the lines of the loads that they hold back."""
     return all(
         load.instruction.place is not None
         and load.instruction.place == store.instruction.place
@@ -230,12 +234,11 @@ def _named_store(behind: Mapping[Site, Site], waits: Mapping[Site, float]) -> st
 
 
 def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> dict[Site, Site]:
-    """Returns the loads that a store alone keeps from being issued with those before it, if warps wait most for loads of such runs; else none.
+    """Returns the loads that only a store keeps from being issued with those before it, each with the first such store.
 
-    Each has the first such store with it.
-
-    What comes of another load waits for it anyway. The compiler moves loads from memory that is known not to change, and never those of volatile
-    data. A store that the loop overwrites itself goes with its own cause.
+    There are none unless warps wait most for such loads and those before them. A load whose address comes from another load has
+    to wait for that anyway. The compiler moves loads from memory that is known not to change, and it never moves volatile loads.
+    A store that the loop overwrites itself goes with its own cause.
     """
     held: dict[Site, Site] = {}
     beside: list[Site] = []
@@ -253,8 +256,8 @@ def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> dict[Sit
                 if before and store is None and not part_overwritten(evidence, site):
                     store = site
             elif site in loads:
-                is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)
-                if store and is_free and not address_comes_of(evidence, site, before):
+                can_be_held = not any(part in site.opcode for part in _MOVED_OR_NEVER)
+                if store and can_be_held and not address_comes_of(evidence, site, before):
                     held[site] = store
                     beside += [] if is_held else before
                     is_held = True
@@ -265,7 +268,7 @@ def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> dict[Sit
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
+    """Returns the part of the waiting for a load that ends if more loads are under way, as in a loop that is unrolled further."""
     together = [site, *find_loads_beside(evidence, site)]
     if len(together) < ENOUGH_LOADS:
         return EIGHTFOLD
