@@ -75,7 +75,6 @@ CUTE_SAYS = {
     "`blockDim.x`": "`cute.arch.block_dim()[0]`",
     "`blockIdx.x`": "`cute.arch.block_idx()[0]`",
     "`blockIdx`": "`cute.arch.block_idx()`",
-    "`if (thread < width)`": "`if thread < width:`",
     "`for each m: a[m] += index == m ? x : 0`": "`for each m: a[m] += x if index == m else 0`",
     "by `wgmma` instead of `mma.sync` and `mma_sync`": "by `cute.nvgpu.warpgroup` instead of `cute.nvgpu.warp`",
     "12582912.0f": "`Float32(12582912)`",

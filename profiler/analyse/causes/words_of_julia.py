@@ -34,7 +34,6 @@ JULIA_SAYS = {
     "`blockDim.x`": "`blockDim().x`",
     "`blockIdx.x`": "`blockIdx().x`",
     "`blockIdx`": "`blockIdx()`",
-    "`if (thread < width)`": "`if thread <= width`",
     " and `mma_sync`": "",
     # CUDA.jl cannot declare it.
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",

@@ -45,7 +45,6 @@ NUMBA_SAYS = {
     "`blockDim.x`": "`cuda.blockDim.x`",
     "`blockIdx.x`": "`cuda.blockIdx.x`",
     "`blockIdx`": "`cuda.blockIdx`",
-    "`if (thread < width)`": "`if thread < width:`",
     "`for each m: a[m] += index == m ? x : 0`": "`for each m: a[m] += x if index == m else 0`",
     " and `mma_sync`": "",
     "(`__constant__`, up to 64 KB)": "(`cuda.const.array_like`, up to 64 KB)",

@@ -38,12 +38,18 @@ ONLY_IN_CUDA = re.compile(
 OF_ANY_LANGUAGE = {
     "`acc += x`",
     "`break`",
+    "`k * T + t`",
     "`mask`",
     "`mma.sync`",
     "`power *= x`",
+    "`s`",
     "`sqrt(x * x + y * y)`",
+    "`t`",
     "`wgmma`",
     "`x * x * x`",
+    "`x[k * T + t]`",
+    "`x[t + s]`",
+    "`x[t]`",
 }
 OF_TRITON = re.compile(
     r"\btl\.|num_warps|num_stages|libdevice\.|sem=|enable_fp_fusion|while lo < hi:|x\[:, index\]|DISABLE_PTXAS_OPT"
