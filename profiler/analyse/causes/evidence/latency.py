@@ -118,7 +118,7 @@ class _Unit(NamedTuple):
 class _ChangedUnit(NamedTuple):
     """A unit after a change: its `work` at the same speed, the part of its requests that is `kept`, and how many warps use it.
 
-    A warp keeps its slot longer by `each` for every other before it. Before the change, it was `queued` for that long.
+    A warp keeps its slot longer by `each` for every other before it. Without the change, that was `queued` in all.
     """
 
     work: float

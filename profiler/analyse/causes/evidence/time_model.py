@@ -115,7 +115,7 @@ class TimeModel:
     def taken(self, effect: Effect) -> float:
         """Returns which part of the time the removed work or waiting takes, even if other work hides it.
 
-        Of the removed work, that of the unit which loses most counts.
+        That is the larger of the waiting and the work of the unit that loses most.
         """
         loads = {**self.busy, LAUNCH: self.warp_slots.launching}
         work = max(
