@@ -1,6 +1,6 @@
-"""Lets a check pass that finds what somebody accepted: a regression, a kernel that is gone, or another in its place.
+"""Lets a check pass if somebody accepted what it finds: a regression, a kernel that is gone, or another in its place.
 
-A `CheckFinding` and accepted changes in; the finding out, which says of each by whom it was accepted, and why.
+A `CheckFinding` and accepted changes in; out comes the finding, with who accepted each change, and why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str)
 
 
 def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckFinding:
-    """Returns the finding, in which what was accepted passes and says so."""
+    """Returns the finding with the accepted changes in it, which pass and say so."""
     if not changes or finding.outcome == "passed":
         return finding
     pairs = [_with_accepted(pair, changes) for pair in finding.pairs]

@@ -9,7 +9,7 @@ _AGREED = {"kernel": "kernel_name", "warnings": "cautions"}
 
 
 class WithAgreedNames(Struct, frozen=True):
-    """An answer in which `kernel` is an older name of `kernel_name`, or `warnings` of `cautions`: it declares both, and fills the first."""
+    """An answer in which `kernel` is an older name of `kernel_name`, or `warnings` of `cautions`. It declares both, and the newer is filled here."""
 
     def __post_init__(self) -> None:
         for old, agreed in _AGREED.items():

@@ -83,9 +83,9 @@ class MetricCheck(Struct, frozen=True):
 class PairCheck(WithAgreedNames, Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
-    `what` says which limits were passed, or how much faster it got; of a regression of the time, `why` says what made it
-    so, and `next` what to change. If the two are different kernels and `-k` does not choose them, `why` says what limits
-    the second.
+    `what` says which limits were exceeded, or how much faster it got. For a regression of the time, `why` says what
+    caused it, and `next` what to change. If the two are different kernels and `-k` does not choose them, `why` says what
+    limits the second.
     `factors` are the two that changed the time most, as the attribution of `prof compare` has them, and `cause` is the
     first of its causes. `doubt` says why the two may be different kernels: the outcome is then `unclear` at best, unless
     `doubt_accepted` says who accepted that.
@@ -331,10 +331,10 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
 def _without_interval(
     reason: findings.Reason, worse: float, allowed: float
 ) -> tuple[Outcome, findings.Reason]:
-    """Returns the outcome of single launches, of which only more than launches of one kernel differ by decides anything.
+    """Returns the outcome of single launches. Only a difference beyond that between launches of one kernel decides anything.
 
-    What got better by so much did not get worse, and passes. What got worse by so much is a regression if that is more than is
-    allowed. Less than is allowed is unclear, because the next launch may be that much worse again.
+    What got better by so much passes. What got worse by so much is a regression if that is more than is allowed. Otherwise it is
+    unclear, because the next launch may be that much worse again.
     """
     if reason != "beyond_launches":
         return "unclear", reason
@@ -348,8 +348,8 @@ def _decide(
 ) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 
-    Certainly worse, and by more than is allowed: a regression. An interval in which a regression lies and a change that passes as
-    well: unclear. A limit below `negligible` holds for what is certain alone.
+    Certainly worse, and by more than is allowed: a regression. An interval that contains both a regression and a change that passes:
+    unclear. A limit below `negligible` applies only to what is certain.
     """
     low, high = interval
     if low > 0.0 and worse > allowed:

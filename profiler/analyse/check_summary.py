@@ -65,7 +65,7 @@ def derive_finding(
 
 
 def _headline(finding: CheckFinding) -> Headline:
-    """Returns the outcome in one line; of the first regression why, and what to change; of anything else what decides it."""
+    """Returns the outcome in one line; for the first regression why, and what to change; for anything else what decides it."""
     first = next((pair for pair in finding.pairs if pair.outcome == "regression"), None)
     if first:
         return Headline(sentence(finding), first.why, first.next)
@@ -133,7 +133,7 @@ def gains(finding: CheckFinding) -> str:
 
 
 def _outcome(finding: CheckFinding) -> str:
-    """Returns what is worst, and how many kernels or recordings have each other outcome that does not pass."""
+    """Returns the worst outcome, and how many kernels or recordings have each other outcome that does not pass."""
     pairs = finding.pairs
     kernels = [pair for pair in pairs if not _is_recording(pair)]
     groups = [(outcome, [pair for pair in pairs if pair.outcome == outcome]) for outcome in _WORST_FIRST]

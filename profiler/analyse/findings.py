@@ -86,8 +86,8 @@ CI = Annotated[
 class Side(Struct, frozen=True):
     """One of the two recordings, as far as needed to find and judge it.
 
-    Sentences call it `called`: after its recording, and of one with several kernels after the kernel too. Where times alone are
-    compared, `timing` is what was timed, and `reference` what its reference is. `shape` is that of most launches.
+    Sentences call it `called`: after its recording, and after the kernel too if the recording has several. If only times are
+    compared, `timing` is what was timed, and `reference` is its reference. `shape` is that of most launches.
     """
 
     label: str
@@ -147,7 +147,7 @@ class MetricDelta(Struct, frozen=True):
         return self.verdict not in SETTLED or self.reason == "beyond_launches"
 
     def row(self) -> dict[str, object]:
-        """Returns the fields and the change in percent, with the ends of the interval in the place of the interval, as two numbers to compute with."""
+        """Returns the fields and the change in percent; the interval is replaced by its two ends, as numbers to compute with."""
         return flat_row(self)
 
 
@@ -257,7 +257,7 @@ class Attribution(Struct, frozen=True):
 
     `stalls` are the parts of the latency of a warp, in cycles per issued instruction; `traffic` those of
     the bytes moved, per useful byte where these are known. An inferred `clock` closes by construction;
-    by bytes, there is none. `bandwidth_from` says what the bandwidth follows, if the accesses show it.
+    the view by bytes has none. `bandwidth_from` says what the bandwidth follows, if the accesses show it.
     """
 
     view: AttributionView
@@ -273,7 +273,7 @@ class Attribution(Struct, frozen=True):
 
 
 def _says_most(delta: MetricDelta, comparison: ComparisonFinding, wanted: Collection[str]) -> int | None:
-    """Ranks the duration and what was asked for first, then what the cautions name, what moved, as it is listed, and the headline.
+    """Ranks the duration and what was asked for first, then what the cautions name, what moved, in its order, and the headline.
 
     What had too few launches to judge comes last.
     """
@@ -298,10 +298,11 @@ class CauseChange(Struct, frozen=True):
 
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
     """The second side has the `causes`. Only the first has those in `gone`, and only the second those in `new`. Both have the
-    causes in `kept`; those in `less` are likely to save less of the time than before, and less time, and those in `more` more.
+    causes in `kept`, `less` and `more`: those in `less` are likely to save a smaller part of the time, and less time, than before,
+    and those in `more` more.
     `undecided` names causes of one side that the other's recording could not show. `unmoved` names causes that limit one side alone,
-    although what they follow from is the same on both, such as the launch or the width of accesses.
-    Of `different_kernels`, neither explains the other, so all of these are empty, and the first side has `causes_before`.
+    although they follow from something that is the same on both, such as the launch or the width of accesses.
+    `different_kernels` do not explain each other, so these lists are empty, and the first side has `causes_before`.
     """
 
     headline: Headline | None = None

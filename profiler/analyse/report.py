@@ -92,7 +92,7 @@ class PageFindings:
 def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Headline:
     """Returns how much faster the last of several recordings is than the first of those that were compared one after the other.
 
-    Of several such rows, the longest counts, and of equally long ones that which began slowest.
+    Of several such rows, the longest counts; of equally long ones, the one that began slowest.
     """
     found = {one.anchor: one for one in kernels}
     rows: dict[str, list[PairFindings]] = {}  # by where each has come to

@@ -75,7 +75,7 @@ class Fate(Struct, frozen=True):
 
 
 class TuningFinding(Struct, frozen=True):
-    """`points` are the best of the points that were timed, and `timed` is how many these were."""
+    """`points` are the best of the points that were timed, and `timed` is how many were."""
 
     schema_version: int
     ladder: str

@@ -1,4 +1,4 @@
-"""Says which causes are named at a ceiling: where a resource works as fast as it can, only less of its work saves time.
+"""Says which causes are named at a ceiling, where a resource works as fast as it can: only less of its work saves time.
 
 `expected` says which part of the time each candidate is expected to save by itself.
 """
@@ -12,14 +12,14 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.catalog.causes import LAST_WAVE
 
-# Sums of the same parts in another order differ by some 1e-16 of them: that much of a resource's work is none.
+# Sums of the same parts in another order differ by some 1e-16. So small a part of a resource's work is none.
 _ROUNDING = 1e-12
 
 
 def heed_ceilings(
     best: Mapping[str, Candidate], expected: Mapping[Candidate, float], busy: Mapping[str, float]
 ) -> dict[str, Candidate]:
-    """Returns what is named, each by its cause: no ceiling of which a change saves much, and beside any other only what helps there."""
+    """Returns the candidates to name, by cause. A ceiling is named if no change saves much there, and beside it only what helps."""
     named = dict(best)
     for ceiling in [one for one in best.values() if one.is_ceiling]:
         if any(_saves_much(one, ceiling, expected[one]) for one in named.values()):
@@ -30,9 +30,9 @@ def heed_ceilings(
 
 
 def helps_at(ceiling: Candidate, candidate: Candidate, busy: Mapping[str, float]) -> bool:
-    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help.
+    """Returns whether a candidate helps at a ceiling: warps wait for the full resource there, so only less of its work helps.
 
-    So would less work of a unit that is as `busy`, such as L2, whose own ceiling is higher: as much less as is worth a change.
+    Less work of another unit that is as `busy` helps, too, if there is enough of it. Such a unit is L2, whose own ceiling is higher.
     """
     as_busy = [unit for unit in busy if busy[unit] >= busy.get(ceiling.resource, 1.0)]
     less_work = _work_spared(candidate, ceiling.resource) > 0 or any(
@@ -44,7 +44,7 @@ def helps_at(ceiling: Candidate, candidate: Candidate, busy: Mapping[str, float]
 def _saves_much(candidate: Candidate, ceiling: Candidate, expected: float) -> bool:
     """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling.
 
-    Warps that wait there wait for the ceiling, except for those without an instruction: they wait for no unit, which idles
+    Warps wait for that resource there, except for those without an instruction: they wait for no unit, and all units idle
     meanwhile.
     """
     work = _work_spared(candidate, ceiling.resource)

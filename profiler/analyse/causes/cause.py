@@ -14,21 +14,22 @@ from profiler.store.tables.decoding import decodable
 
 WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
-# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
+# A busy unit is no ceiling if a tenth of the time, or of its own work, could be saved, such as by moving only the bytes that are used.
 NOT_AT_A_CEILING = 0.1
-# Figures among the `evidence` of a cause, by which causes are put in order.
+# Figures in the `evidence` of a cause that decide the order of the causes.
 TURNS_AT_ONCE = "turns_at_once"  # how many turns of a loop are assumed to be taken together
 WAITING_FOR_TILES = "waiting_for_tiles_pct"  # for loads of tiles that the same turn of a loop uses
-IN_A_REGISTER = "loaded_again_pct"  # the part of what lanes load that each of them would have in a register
+IN_A_REGISTER = "loaded_again_pct"  # the part of the loaded bytes that each lane could keep in a register
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
 )
-# The part of the arithmetic on doubles that is in functions which may become products of as many digits, or in divisions and roots; and in any functions.
+# Parts of the arithmetic on doubles. The first is in divisions, roots, and functions that products of as many digits can replace; the
+# second is in any functions.
 IN_FUNCTIONS, IN_ANY_FUNCTIONS = "in_functions_pct", "in_any_functions_pct"
 
 
 class FullerRun(Struct, frozen=True):
-    """The stored run of the same kernel that holds the evidence which a recording lacks."""
+    """The stored run of the same kernel that holds what a recording lacks."""
 
     name: Annotated[str, Meta(description="The name, or the run_id, that `show` takes.")]
     recorded: str
@@ -37,7 +38,8 @@ class FullerRun(Struct, frozen=True):
 class Headline(Struct, frozen=True, omit_defaults=True):
     """The answer in three sentences: what was measured, why it is so, and what to do next.
 
-    The other fields say what these sentences already contain, so that the rest of an answer does not repeat it.
+    The other fields record what the sentences already contain, such as a cause or a metric, so that the rest of an answer does not
+    repeat it.
     """
 
     what: str
@@ -157,14 +159,14 @@ class Diagnosis(Struct, frozen=True):
         return named.get(cause, self.others.get(cause, 0.0))
 
     def taken_ns(self, cause: str) -> float:
-        """Returns the time that what a cause adds takes, whether it is hidden behind other work or not."""
+        """Returns the time that the work or the waiting of a cause takes, whether other work hides it or not."""
         return self.taken.get(cause, self.saves(cause)) / 100 * (self.duration_ns or 0.0)
 
     @property
     def sureness(self) -> Sureness | None:
-        """Returns how sure the first cause is; None where no such recording, or no such answer, was put to the test.
+        """Returns how sure the first cause is; None where blind tests had no such recording, or no such answer.
 
-        All recordings of the blind tests showed everything. Too few kernels were compiled for debugging.
+        All their recordings showed everything, and too few of their kernels were compiled for debugging.
         """
         if not self.causes or set(self.sees) < set(get_args(Seen)):
             return None
@@ -189,7 +191,7 @@ def is_ceiling(cause: str) -> bool:
 def where_is(cause: str, where: Sequence[CodePlace], blames_lines: bool = False) -> WhereIs:
     """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame, unless it `blames_lines`.
 
-    Their places are where the kernel is busiest, if work is to be shared out, or else the line of its signature.
+    Such places only show where the kernel is busiest, if work is to be shared out, or else the line of its signature.
     """
     if BY_NAME[cause].group in _OF_THE_KERNEL and not blames_lines:
         return "kernel"

@@ -14,7 +14,7 @@ Diagnose = Callable[[Profile], Diagnosis]
 
 
 def diagnose(profile: Profile) -> Diagnosis:
-    """Returns the causes, the change to try first before the others; none for a range or a graph, or without counters.
+    """Returns the causes, in the order in which to try their changes; none for a range or a graph, or without counters.
 
     Questions call `ask.profiles.diagnose_once`, which keeps what this returns.
     """

@@ -10,9 +10,9 @@ from profiler.text import place_name
 
 
 def find_elsewhere(cause: Cause, region: Region) -> CauseElsewhere | None:
-    """Returns the cause with its main place, if none of its places is in the region; None also if no place is to blame.
+    """Returns the cause with its main place, if all its places are outside of the region; None also if no place is to blame.
 
-    Offsets count anew in each function of a range or a graph, so that a place without a line has to be the same opcode as well.
+    Offsets start anew in each function of a range or a graph, so a place without a line has to be of the same opcode as well.
     """
     if not has_place(cause):
         return None

@@ -61,7 +61,7 @@ def find_all(profile: Profile) -> Diagnosis:
         taken={} if unoptimised else _find_taken(evidence),
         left_out=left_out,
     )
-    # Some of what was found refers to the evidence, and would keep it until the garbage collector comes, which it seldom does.
+    # Some of what was found refers to the evidence, and would keep it until the garbage collector runs, which is seldom.
     evidence.found.clear()
     evidence.of_code.clear()
     return diagnosis
@@ -70,8 +70,8 @@ def find_all(profile: Profile) -> Diagnosis:
 def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once.
 
-    Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on.
-    The sectors that lanes apart need are counted first, because `add_elements` reads them.
+    Lookups come before retries, because the cache of constants serves loops that retry as well, and their waiting is left out from
+    then on. The sectors of lanes that lie apart are counted first, because `add_elements` reads them.
     """
     evidence = count_bytes_apart(gather(profile))  # which sectors lanes that lie apart need
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
@@ -90,7 +90,7 @@ def _find_unoptimised(evidence: Evidence) -> list[Cause]:
 
 
 def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
-    """Returns the causes to name, the change to try first before the others, and what others would save that stand behind these."""
+    """Returns the causes to name, in the order in which to try their changes, and what the causes behind them would save."""
     expected = find_candidates(evidence)
     best = {one.name: one for one in expected}
     if TOO_SHORT in best and expected[best[TOO_SHORT]] > _MOSTLY_STARTING:
@@ -104,7 +104,7 @@ def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
 
 
 def _tell_once(causes: Iterable[Cause], best: Mapping[str, Candidate]) -> Iterator[Cause]:
-    """Yields the causes without those that state what one before them does, and advise the same."""
+    """Yields the causes, without those that state the same fact, and give the same advice, as one before them."""
     told: set[str] = set()
     for one in causes:
         fact = best[one.cause].fact
@@ -116,7 +116,7 @@ def _tell_once(causes: Iterable[Cause], best: Mapping[str, Candidate]) -> Iterat
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     """Returns the best candidate of each cause, with what each is expected to save by itself.
 
-    It is worth a change, or says that a ceiling is reached, or another hides it.
+    Each is worth a change, or says that a ceiling is reached, or is hidden by another.
     """
     expected = expect_of_each(evidence)
     ranked = sorted(expected, key=lambda one: -expected[one])
@@ -156,7 +156,7 @@ def _modelled(evidence: Evidence, candidate: Candidate) -> float:
 def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
     """Returns the most that the change could save, and the resource that needs the rest of the time.
 
-    Atomics of one place need their time one after the other, whatever else is changed.
+    Atomics of one address are served one after the other, whatever else is changed.
     """
     if candidate.at_most is not None:
         most, resource = candidate.at_most, candidate.resource or None
@@ -207,9 +207,9 @@ def _add_up(
     best: Mapping[str, Candidate],
     expected: Mapping[Candidate, float],
 ) -> Iterator[Cause]:
-    """Yields the causes with what each saves together with those before it, if there are any that save time, and with what it is instead of.
+    """Yields each cause with what it saves together with those before it, and says which of their changes its own would replace.
 
-    A change that takes registers may cost more warps than it is worth beside the others: it is then not made, so that nothing is lost.
+    A change that takes registers may cost more in warps than it gains beside the others. It is then not made, so the sum never falls.
     """
     added: dict[Candidate, float] = {}
     most = 0.0
@@ -225,7 +225,7 @@ def _add_up(
 
 
 def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float]:
-    """Returns what removing each cause that is not named would save, in percent; at a ceiling, only of those that help there."""
+    """Returns what removing each cause that is not named would save, in percent; at a ceiling, only for causes that help there."""
     expected, named = expect_of_each(evidence), {one.cause for one in causes}
     ceilings = [one for one in expected if one.is_ceiling and one.name in named]
     others = [
@@ -235,14 +235,14 @@ def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float
         and not one.is_ceiling
         and all(helps_at(ceiling, one, evidence.model.busy) for ceiling in ceilings)
     ]
-    # Of several candidates of one cause, the last stays, which saves most.
+    # Of several candidates of one cause, the last one stays: it saves most.
     return {one.name: round(100 * expected[one], 1) for one in sorted(others, key=lambda one: expected[one])}
 
 
 def _find_taken(evidence: Evidence) -> dict[str, float]:
-    """Returns the part of the time, in percent, that what each cause adds takes, even where removing it would save less."""
+    """Returns the part of the time, in percent, that each cause's work or waiting takes, even where removing it would save less."""
     expected = expect_of_each(evidence)
-    # Of several candidates of one cause, the last stays, which saves most.
+    # Of several candidates of one cause, the last one stays: it saves most.
     return {
         one.name: round(100 * max(expected[one], evidence.model.taken(one.effect)), 1)
         for one in sorted(expected, key=lambda one: expected[one])

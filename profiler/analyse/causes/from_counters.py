@@ -15,7 +15,7 @@ from profiler.text import whole_percent
 
 # A unit that works for less than half of the time idles for most of it.
 _MOST_OF_THE_TIME_PCT = 50.0
-# Between two blocks places are empty for a moment, so that the occupancy stays a little below what limits it.
+# Between two blocks, slots for warps are empty for a moment, so the occupancy stays a little below its limit.
 _AS_MANY = 0.9
 _MOST_REASONS, _LEAST_OF_LIFE = 2, 0.1
 _ALLOWED_BY = {
@@ -35,8 +35,7 @@ def what_counters_show(evidence: Evidence) -> str:
 def _busiest_text(evidence: Evidence) -> str:
     """Returns how busy the busiest unit is, and what follows from that.
 
-    How busy L1 is follows from other counters, for all of the time. Without these, what is known of it is a share of the time in
-    which its SM has a warp.
+    L1's use over all of the time follows from other counters. Without them, it is known only for the time in which its SM has a warp.
     """
     figures = evidence.figures
     l1 = figures.get("l1_pct", figures.get("l1_throughput_pct", 0.0))

@@ -24,8 +24,8 @@ _NO_BOUND_PCT = 90
 _TELLING_BOUND = 2.0
 WEAK_PCT = 10
 _ALL_PCT = 100
-# Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
-# work alone needs nearly all of the time.
+# Percent. Causes hide each other if removing both saves so much more than removing one after the other would: the work of each
+# needs nearly all of the time by itself.
 _HIDDEN_PCT = 10
 _HALF_PCT = 50
 _AT_A_GLANCE = 240  # characters of advice: two and a half lines of a terminal of 100 columns
@@ -83,7 +83,7 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
 
 
 def explained(what: str, causes: Sequence[Cause], unseen: Sequence[str] = ()) -> Headline:
-    """Returns a headline that explains `what` was measured by the first cause; what to do next is not said yet."""
+    """Returns a headline that explains by the first cause `what` was measured; it does not say yet what to do next."""
     return Headline(what, why_text(causes, unseen), "", explains=causes[0].cause if causes else None)
 
 
@@ -95,7 +95,7 @@ def with_next(
     at_place: bool = False,
     sureness: Sureness | None = None,
 ) -> Headline:
-    """Returns the headline with the change to try first; `at_place`, after the name and place of its cause, which nothing else names.
+    """Returns the headline with the change to try first. With `at_place`, the name and place of its cause stand before it.
 
     The `sureness` is that of the first cause.
     """
@@ -115,14 +115,14 @@ def with_next(
 def flag_of_lines(kernel: str = "", program: str = "") -> str:
     """Returns what keeps the source lines in the kernel's language.
 
-    Nothing in a kernel shows that CuPy compiled it, so that its flag is said too unless the program is known to be none of Python.
+    Nothing in a kernel shows that CuPy compiled it, so CuPy's flag is said too, unless the program is known not to be Python.
     """
     may_be_of_cupy = not program or _PYTHON.search(program)
     return _LINES_OF.get(language_of([kernel]), _LINES_OF_CUPY if may_be_of_cupy else _LINES_OF_CUDA)
 
 
 def without_source(kernel: str = "", program: str = "") -> str:
-    """Returns what to do where no lines are known: of a library's kernel, as of one's own that was compiled without them."""
+    """Returns what to do where no lines are known, for a library's kernel and for one's own that was compiled without them."""
     return (
         f"{NO_LINES}. If the kernel is yours, compile it with {flag_of_lines(kernel, program)}. If it comes from a library, "
         "change what you ask of it: the shapes, the layout or the type."
@@ -169,7 +169,7 @@ def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
 
 
 def _without_cause(diagnosis: Diagnosis) -> str:
-    """Returns what is known where no cause was found in a recording that does not show all of them."""
+    """Returns what is known if no cause was found, in a recording that does not show every cause."""
     if not diagnosis.can_look and not diagnosis.shown:
         return NOTHING_RECORDED
     if UNCOUNTED in diagnosis.unseen:
@@ -215,7 +215,7 @@ def _expected(cause: Cause) -> int:
 
 
 def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
-    """Returns a further sentence where no instruction was counted: what is found then need not be what costs most."""
+    """Returns a further sentence where no instruction was counted: other causes may then cost more than those found."""
     first = next(iter(causes), None)
     if first is None or first.is_ceiling or first.cause == UNOPTIMISED or UNCOUNTED not in unseen:
         return ""
@@ -227,7 +227,7 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
 def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
     """Returns the change to try first; where nothing is to be gained, what would be another kernel.
 
-    Whose kernel it is, and so who can change it, the `profile` says.
+    The `profile` tells whose kernel it is, and so who can change it.
     """
     return " ".join(filter(None, [_change_text(causes), _instead_text(profile)]))
 
@@ -258,9 +258,9 @@ def advice_text(causes: Sequence[Cause]) -> str:
 
 
 def split_advice(cause: Cause) -> tuple[str, str]:
-    """Returns the sentences of the advice that the next step has room for, and those that stand at the cause alone.
+    """Returns the sentences of the advice that the next step has room for, and the others, which stand at the cause alone.
 
-    A sentence that goes beyond the room is there if those before it are short: they seldom say all that matters.
+    A sentence that is too long is still included if those before it are short, because they seldom say all that matters.
     """
     first, *others = _BETWEEN_SENTENCES.split(cause.try_)
     while others and (len(first) < _AT_A_GLANCE / 2 or len(first) + len(others[0]) < _AT_A_GLANCE):
@@ -269,20 +269,20 @@ def split_advice(cause: Cause) -> tuple[str, str]:
 
 
 def _beginning_at_ceiling(causes: Sequence[Cause]) -> str:
-    """Returns where to begin with less work for what is at its ceiling: all that is named beside it spares some, but for the last round of blocks."""
+    """Returns where to begin with less work for the full resource: every cause named beside a ceiling spares some, except the last wave."""
     spared = next((one for one in causes if not one.is_ceiling and one.cause != LAST_WAVE), None)
     return f" Begin with {name_and_place(spared)}." if spared else ""
 
 
 def _advised(causes: Sequence[Cause]) -> Cause | None:
-    """Returns the cause whose change is to be tried first: of a kernel at a ceiling, one beside it that is said to save much, if there is any."""
+    """Returns the cause whose change is to be tried first: at a ceiling, one beside it that is said to save much, if there is any."""
     if not causes or not causes[0].is_ceiling:
         return next(iter(causes), None)
     return next((one for one in causes if not one.is_ceiling and _expected(one) >= WEAK_PCT), causes[0])
 
 
 def note_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
-    """Returns what to do where an instruction is to blame whose source line is not known, and which others need not have written."""
+    """Returns what to do if the instruction to blame has no known source line; "" for a kernel that others are known to have written."""
     advised = _advised(causes)
     if _instead_text(profile) or advised is None or advised.is_ceiling or advised.where_is != "instruction":
         return ""
@@ -314,9 +314,9 @@ def _hiding_text(causes: Sequence[Cause]) -> str:
 
 
 def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
-    """Returns the cause to look at as well, where the authors of most such kernels changed another one than the first.
+    """Returns the cause to look at as well, where the authors of most such kernels did not change the first one first.
 
-    At a ceiling, or where no cause saves much, or two hide each other, what is said of these says so.
+    At a ceiling, or where no cause saves much, or two hide each other, other sentences say so already.
     """
     second = next((one for one in causes[1:] if not one.is_ceiling), None)
     if sureness is None or second is None or sureness.right_first_pct >= _MOSTLY_RIGHT_PCT:
@@ -328,7 +328,7 @@ def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
 
 
 def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
-    """Returns the first of these causes, as many as hide each other; none if they save no more together than one after the other."""
+    """Returns the first causes that hide each other; none if they save no more together than one after the other."""
     left = 1.0
     for place, one in enumerate(causes):
         left *= 1 - one.saves_pct.expected / 100
@@ -338,7 +338,7 @@ def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
 
 
 def tells_bound(cause: Cause) -> bool:
-    """Returns whether the most that the change could save is worth saying: nearly all of the time, or far more than is likely, is no bound."""
+    """Returns whether the most that the change could save is worth saying. Nearly all of the time, or far more than is likely, is not."""
     most = min(_NO_BOUND_PCT, _TELLING_BOUND * cause.saves_pct.expected)
     return not cause.is_ceiling and cause.saves_pct.at_most < most
 
@@ -354,7 +354,7 @@ def name_and_place(cause: Cause) -> str:
 
 
 def _name_and_main_place(cause: Cause) -> str:
-    """Returns the name and place; of a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73`, if one line has most of it."""
+    """Returns the name and place; for a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73` if one line has most of it."""
     place = main_place(cause)
     if place is None:
         return cause.cause

@@ -11,9 +11,9 @@ from typing import Any
 from profiler.store.runs.run import Run
 from profiler.store.tables.columns import rows_labelled
 
-# The causes that a rule stands for, by its identifier and the start of its title. Where it leaves open which of several causes
-# holds, any of them counts. Rules that only observe (low utilisation, idle issue slots, compression of L2) name nothing that can
-# be changed: they are left out, and take no rank. FPInstructions asks for fused arithmetic, which removes instructions.
+# The causes that a rule stands for, by its identifier and the start of its title. If it fits several causes, any of them counts.
+# Rules that only observe (low utilisation, idle issue slots, compression of L2) name nothing that can be changed: they are left
+# out, and take no rank. FPInstructions asks for fused arithmetic, which removes instructions.
 _RULES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("UncoalescedGlobalAccess", "", ("uncoalesced-loads", "uncoalesced-stores", "misaligned-accesses")),
     ("MemoryCacheAccessPattern", "L1TEX Global Load", ("uncoalesced-loads", "misaligned-accesses")),

@@ -18,17 +18,17 @@ from profiler.analyse.causes.cause import (
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 from profiler.text import listed
 
-# How much surer a specific cause is, fitted to four blind tests: the next version of a kernel changed the cause that would save most in
-# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50). In 419 kernels of 21 tests,
-# every weight from 0.4 to 0.7 puts as many right causes first, within four.
+# How much a general cause counts beside a specific one, fitted to four blind tests. The next version of a kernel changed the cause that
+# would save most in 86 % of the kernels where it was specific (73 of 85), and in 56 % where it was general (28 of 50). In 419 kernels of
+# 21 tests, the number of right first causes differs by at most four between the weights from 0.4 to 0.7.
 _WEIGHT_OF_GENERAL = 0.6
 _MOST_PCT = 50.0
-# What the first causes of blind tests were expected to save was nearly 8 points or more beside what was saved, on average, whatever the cause
-# (docs/track-record.md): less than about half of that is no difference to explain.
+# Points. What the first causes of blind tests were expected to save was off by nearly 8 points or more on average, whatever the cause
+# (docs/track-record.md). A difference of less than about half of that needs no explanation.
 _WORTH_A_REASON = 5
 # What would save a tenth of the time looks like a change of its own. What saves less than 3 % is not named as a cause.
 _LOOKS_LIKE_MUCH, _LITTLE = 10, 3  # percent
-# Of what stands behind another cause only because a first step passed it too.
+# Why a cause stands behind a first step that only passed it on the way to another cause.
 _TOWARDS = "it is the first step towards {}"
 _IDLE_SMS = "idle_sms_pct"
 # Facts about this code or this launch, for which a cause counts in full although it is true of most kernels.
@@ -43,7 +43,7 @@ _FACTS = {
 class _FirstStep:
     """Says `why` a cause is to be removed before another of the same loads, doubles or elements, although it saves no more.
 
-    It has to save `at_least` this part of what the other does, and `holds` asks whether the two are of the same.
+    It has to save `at_least` this part of what the other saves. `holds` tells whether the two are of the same loads, doubles or elements.
     """
 
     why: str
@@ -57,12 +57,12 @@ def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
 
 
 def _are_meant(_: Cause, doubles: Cause) -> bool:
-    """Returns whether functions make most of the doubles of a kernel that converts none to or from floats: it means them."""
+    """Returns whether functions make most of the doubles, and none is converted to or from a float: then the author meant doubles."""
     return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT and not doubles.evidence.get(CONVERTING_FLOATS)
 
 
 def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
-    """Returns whether functions make most of the doubles of a kernel that converts floats: some are there by mistake, such as a literal."""
+    """Returns whether functions make most of the doubles, and floats are converted: then some are there by mistake, such as a literal."""
     return doubles.evidence.get(IN_ANY_FUNCTIONS, 0.0) > _MOST_PCT and bool(
         doubles.evidence.get(CONVERTING_FLOATS)
     )
@@ -72,10 +72,10 @@ def _are_same_elements(*_: Cause) -> bool:
     return True
 
 
-# Two estimates that differ by less than a fifth are the same within their error. Functions that make most of the doubles save about half
-# as much as these at least; where the estimate says less, their doubles are not what costs time. What functions save is all of their time,
-# of which short forms leave up to half. Several elements in a thread are several loads under way, and wider accesses where they lie side by
-# side: preparing once for all of them adds little.
+# Two estimates that differ by less than a fifth are the same within their error. If functions make most of the doubles, they save at least
+# about half as much as all doubles; where the estimate says less, their doubles are not what costs time. The estimate for functions is all
+# of their time, but short forms leave up to half of it. Several elements in a thread bring several loads under way, and wider accesses
+# where they lie side by side: preparing once for all of them adds little.
 _NEARLY_AS_MUCH, _HALF_AS_MUCH = 0.8, 0.5
 _FIRST_STEPS = {
     ("uncoalesced-loads", "redundant-global-loads"): _FirstStep(
@@ -103,9 +103,10 @@ _FIRST_STEPS = {
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
-    """Returns a ceiling first, and then what is the surest to save much; before a ceiling, only a last round that costs a tenth of the time.
+    """Returns a ceiling first, and then the causes that are surest to save much.
 
-    The first step towards a cause stands directly before it, past others; but no general cause passes a specific one.
+    Only a last round of blocks that costs a tenth of the time may come before a ceiling. The first step towards a cause moves directly
+    before it, past others; but no general cause passes a specific one.
     """
     found = list(causes)
     has_ceiling = any(one.is_ceiling for one in found)
@@ -130,7 +131,7 @@ def _may_pass(step: Cause, between: Iterable[Cause]) -> bool:
 
 
 def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
-    """Returns why the first of these causes stands before those that would save clearly more, by what put it there."""
+    """Returns why the first of these causes stands before causes that would save clearly more: a sentence for each reason."""
     open_ones = [one for one in causes if not one.is_ceiling]
     if not open_ones:
         return []
@@ -170,7 +171,7 @@ def what_goes_along(causes: Iterable[Cause]) -> list[str]:
 
 
 def _why_surer(first: Cause, other: Cause) -> str | None:
-    """Returns why the first counts for more than the other, which is true of most kernels; None if it does not."""
+    """Returns why the first counts for more than a cause that is true of most kernels; None if it does not."""
     if not is_general(other):
         return None
     if first.cause not in GENERAL:
@@ -187,9 +188,9 @@ def why_first(one: Cause, other: Cause) -> str | None:
 
 
 def is_general(cause: Cause) -> bool:
-    """Returns whether a cause is true of most kernels.
+    """Returns whether a cause is true of most kernels, and is no fact about this code.
 
-    Facts about this code are a loop several of whose turns a block could take at once, and one that waits for each tile before it uses it.
+    Such facts are a loop of which a block could take several turns at once, and one that waits for each tile before it uses it.
     """
     return cause.cause in GENERAL and cause.evidence.keys().isdisjoint((TURNS_AT_ONCE, WAITING_FOR_TILES))
 
@@ -199,7 +200,7 @@ def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:
 
 
 def _weighed(cause: Cause) -> float:
-    """Returns what a cause is likely to save, of which less counts as far as it is general; SMs without any block are a fact about this launch."""
+    """Returns what a cause is likely to save; less for a general one, except what SMs without any block cost, as a fact about this launch."""
     saves = cause.saves_pct.expected
     if not is_general(cause):
         return saves

@@ -53,7 +53,7 @@ def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlac
 
 
 def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, Site, float]]:
-    """Yields each site with what it weighs at which instruction: the calls of a function share out what that weighs."""
+    """Yields each site, an instruction that it counts for, and its weight there: the calls of a function share out its weight."""
     calls = find_calls(evidence)
     for site, weight in sorted(weights.items(), key=lambda one: (one[0].function, one[0].position)):
         for call, part in calls.get(site, {site: 1.0}).items():
@@ -61,7 +61,7 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:
-    """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded. It has no share of a cause."""
+    """Returns the line of the kernel's first instruction, which is its signature, if its text is recorded. It has no share of a cause."""
     first = [_written(site) for site in evidence.sites[:1] if site.text]
     return [_place(evidence, {one: 0.0}, 1.0) for one in first if not one.is_library]
 
@@ -110,7 +110,7 @@ def _place(evidence: Evidence, group: Mapping[Written, float], total: float) -> 
 
 
 def _outermost_call(one: Written) -> str | None:
-    """Returns the line of the kernel by which this code, of another function of the author's, came to be in it."""
+    """Returns the line where the kernel calls this code, if it comes from another function of the author's."""
     calls = [
         place_of(call.file, call.line) for call in calls_in(one.inlined_at) if not is_of_library(call.file)
     ]

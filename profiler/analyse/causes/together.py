@@ -15,14 +15,14 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.evidence.latency import combine
 from profiler.analyse.causes.evidence.time_model import TimeModel
 
-# Causes of which one change removes several, where they name the same instructions: it does once what is done again, or accesses at once
-# what lies together.
+# Groups of causes of which one change removes several, if they name the same instructions: it does once what is done again, or
+# accesses at once what lies together.
 _ONE_CHANGE = (
     {"redundant-instructions", "redundant-global-loads", "too-little-work-a-thread"},
     {"uncoalesced-loads", "uncoalesced-stores", "narrow-accesses"},
 )
-# Causes whose changes undo each other, by what the one that comes later says of the other: a thread holds the results of a larger tile in more
-# registers.
+# Causes whose changes undo each other, with what the one that comes later says of the other: a larger tile takes more registers for its
+# results.
 _INSTEAD = {
     (
         "registers-limit-occupancy",
@@ -38,8 +38,8 @@ _INSTEAD = {
 def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
     """Estimates the fraction of the time that the changes of all these candidates save; `expected` says what each saves by itself.
 
-    Of two changes that overlap, only one is counted: the one that saves more with the others, so that a further change never takes from
-    what is saved. What the model does not know of is the part of the time that the others leave.
+    Of two overlapping changes, only one counts: the one that saves more with the others. So a further change never reduces what is
+    saved. A saving that the model does not know is a part of the time that the others leave.
     """
     modelled = [one for one in expected if one.saves is None]
     most = max(model.saved(combine([one.effect for one in apart])) for apart in _without_overlap(modelled))
@@ -48,7 +48,7 @@ def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> flo
 
 
 def advise_after(cause: Cause, before: Collection[str]) -> str:
-    """Returns what to try against a cause, and which of the causes `before` it that is instead of."""
+    """Returns what to try against a cause, and says so if that is instead of the change for a cause `before` it."""
     instead = next(
         (said for (one, other), said in _INSTEAD.items() if one == cause.cause and other in before), ""
     )
@@ -56,7 +56,7 @@ def advise_after(cause: Cause, before: Collection[str]) -> str:
 
 
 def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
-    """Yields each choice among the candidates that leaves no two of which one change does the work of both, or undoes that of the other."""
+    """Yields each choice of candidates without two that one change would remove, or whose changes undo each other."""
     overlap = next((both for both in combinations(candidates, 2) if _overlap(*both)), None)
     if overlap is None:
         yield candidates
@@ -83,8 +83,8 @@ def find_hidden(
 ) -> Iterator[Candidate]:
     """Yields those `among` the candidates that one of the `best` hides: each spares a unit that needs nearly all of the time.
 
-    What adds nothing to the others, such as more loads under way to wider ones, is not hidden by these. Of each cause one candidate is named, so
-    that another of it is nothing to add to.
+    A candidate that adds nothing to the others, such as more loads under way beside wider ones, is not hidden by them. Only one candidate
+    of each cause is named.
     """
     changes = [one for one in best if not one.is_ceiling]
     if not changes:
@@ -107,14 +107,14 @@ def find_hidden(
 def _hide_each_other(
     model: TimeModel, one: Candidate, other: Candidate, expected: Mapping[Candidate, float]
 ) -> bool:
-    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
+    """Returns whether two changes save far more together than one after the other: each spares a unit that needs nearly all of the time."""
     both = {one: expected[one], other: expected[other]}
     left = prod(1 - part for part in both.values())
     return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING
 
 
 def _do_the_same(one: Candidate, other: Candidate) -> bool:
-    """Returns whether two causes ask for the same change of the same instructions: of one of them, the other has most."""
+    """Returns whether two causes ask for the same change of the same instructions: most of one is at instructions of the other."""
     if not any({one.name, other.name} <= names for names in _ONE_CHANGE):
         return False
     shared = one.weights.keys() & other.weights.keys()

@@ -1,8 +1,8 @@
 """Says what to change in the words of the language that a kernel is written in.
 
 A kernel's machine code says what is wrong, whatever wrote it. The change differs. Detectors advise in words of CUDA C++, and
-where a cause has several remedies, in words of Triton too. Numba, Julia and the CuTe DSL have the threads and the shared memory of CUDA C++
-by other names.
+where a cause has several remedies, in words of Triton too. Numba, Julia and the CuTe DSL have other names for the threads and the
+shared memory of CUDA C++.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.store.tables.columns import labels_of, rows_labelled
 
-# What GPUs before compute capability 8.0 lack, and what is left of the advice: asynchronous copies, and sums of a warp by one instruction.
+# Advice that GPUs before compute capability 8.0 cannot follow, and what is left of it: they lack asynchronous copies, and sums of a warp by
+# one instruction.
 _SINCE = 8
 _BEFORE = {
     (
@@ -91,7 +92,7 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
     language = _language_of(evidence)
     if language == "Triton":
         return candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
-    # What these say of narrow accesses is about arrays in global memory.
+    # What the tables below say of narrow accesses is about arrays in global memory.
     name = "" if OF_SHARED_MEMORY in candidate.evidence else candidate.name
     if language == "Numba":
         return IN_NUMBA.get(name) or say_in(NUMBA_SAYS, candidate.advice)

@@ -57,7 +57,7 @@ IN_TRITON = {
     "operands of 16 bits.",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the warps of an SM: 4, 8 or 16.",
 }  # fmt: skip
-# Of lanes that have nothing to do while warps add up: more elements would not change that.
+# For lanes that have nothing to do while warps add up: more elements would not change that.
 LESS_EXCHANGE = (
     "Let values pass between warps (`tl.sum`, `tl.max`) less often: for several rows at once, or with fewer `num_warps`. One warp exchanges "
     "nothing with others."

@@ -20,8 +20,8 @@ T = TypeVar("T")
 Pair = tuple[T | None, T | None]
 InstructionBlock = list[Instruction]
 
-_ENDS = ("BAR", "RET", *JUMPS_BY_REGISTER)  # beside what names its target
-_ALIKE = 0.5  # of two runs of the same opcode, each instruction counts 1
+_ENDS = ("BAR", "RET", *JUMPS_BY_REGISTER)  # besides instructions that name their target
+_ALIKE = 0.5  # for two runs of one family; if they are of one opcode, each instruction counts 1
 _MOST_CELLS = 250_000  # a fifth of a second
 
 

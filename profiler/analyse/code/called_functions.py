@@ -38,9 +38,9 @@ class CalledFunction(Struct, frozen=True):
 
 
 def find_called(function: Sequence[Instruction]) -> list[Called]:
-    """Returns what the calls of a function lead to.
+    """Returns the functions to which the calls of a function lead.
 
-    Each goes from there to where another call leads, or to the end: compilers lay out behind the kernel what it calls.
+    Each goes on until the next one begins, or to the end: compilers lay out called functions behind the kernel.
     """
     body = without_padding(function)
     calls: dict[int, list[Instruction]] = {}

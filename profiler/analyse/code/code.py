@@ -39,8 +39,8 @@ _COLUMNS = (
 class Instruction(Struct, frozen=True):
     """`executed` counts warps per launch, and is None where the report does not count them.
 
-    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. What follows it is
-    found as an instruction is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`,
+    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. The fields after it
+    follow from the others: `predicate` is `!P0` of `@!P0 BRA 0x40`, `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`,
     and `place` is `kernel.cu:12`.
     """
 
@@ -71,7 +71,7 @@ class Instruction(Struct, frozen=True):
 
     @property
     def moves_a_constant(self) -> bool:
-        """Returns whether it adds a constant to a product of halves that is zero: how compilers move one by another pipe."""
+        """Returns whether it adds a constant to a product of halves that is zero: compilers move constants so by another pipe."""
         if self.name != "HFMA2":
             return False
         return [operand.removeprefix("-") for operand in self.operands[1:3]] == ["RZ", "RZ"]
@@ -84,7 +84,7 @@ class Instruction(Struct, frozen=True):
 
     @property
     def called(self) -> int | None:
-        """Returns where a call of a function goes that was compiled with the kernel, as an offset in the same code."""
+        """Returns where a call goes, as an offset in the same code, if its function was compiled with the kernel."""
         match = _TARGET.search(self.text) if self.opcode.startswith("CALL.REL") else None
         return int(match[1], 16) if match else None
 
@@ -158,7 +158,7 @@ class Code:
 
 
 def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
-    """Reads the code; None if the recording holds no machine code of the kernel, or of the launches `among` its own, or if NVIDIA's reader could not disassemble it."""
+    """Reads a kernel's code, or that of the launches `among` its own; None if none is recorded, or NVIDIA's reader cannot disassemble it."""
     like, launches = read_instructions(run, kernel, _COLUMNS, among)
     if not like or not any(labels_of(like[0], "opcode")):
         return None
@@ -176,7 +176,7 @@ def is_undecoded(run: Run, kernel: str, among: Collection[int]) -> bool:
 def read_instructions(
     run: Run, kernel: str, columns: Sequence[str], among: Collection[int] = ()
 ) -> tuple[list[pa.Table], int]:
-    """Returns a table for each launch that ran the code which stands for the kernel, and the number of all launches."""
+    """Returns the tables of the launches whose code stands for the kernel, and the number of all launches."""
     columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
     variants = _variants(run.table("instructions").select(columns), among or _launches_of(run, kernel))
     # The variant of most launches counts, and among equals the one with the most work: a warm-up is not typical.
@@ -240,10 +240,10 @@ def _move_to_exits(
     samples: list[int | None],
     stalls: list[list[tuple[str, int]]],
 ) -> None:
-    """Gives the samples of warps that have ended to their EXIT, which is the last instruction before that ran.
+    """Moves the samples of warps that have ended back to their EXIT, which is the last instruction before them that ran.
 
-    The sampler finds such a warp, which waits for its stores, behind the EXIT: at padding, which never runs, or at the first instruction of
-    a function that the kernel calls. There, only what waits for stores to drain has ended.
+    Such a warp waits for its stores. The sampler finds it behind the EXIT: at padding, which never runs, or at the first instruction of
+    a function that the kernel calls. Of the samples there, only those that wait for stores to drain are of warps that have ended.
     """
     last = None
     for place, count in enumerate(executed):

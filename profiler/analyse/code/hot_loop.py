@@ -88,7 +88,7 @@ class Overhead(Struct, frozen=True):
 
 
 class LoopAsHot(Struct, frozen=True):
-    """Another loop with at least half of the hot loop's work; `executed_pct` is its own part of all executed, without loops inside."""
+    """Another loop with at least half of the hot loop's work; `executed_pct` is its part of all that was executed, without loops inside."""
 
     place: str | None
     start: int
@@ -110,9 +110,9 @@ class LoopSheet(Struct, frozen=True):
 
     A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls. If
     it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. Without matrix instructions,
-    `matrix` is null. A figure that only counts show is null where nothing was counted, as is the number of `loops`. Only of a
-    product whose operands were found are the FMAs divided into `steps`. `first_cause` is that of the diagnosis, if none of its
-    instructions is in the loop.
+    `matrix` is null. A figure that only counts show is null where nothing was counted, and so is the number of `loops`. FMAs are
+    divided into `steps` only for a product whose operands were found. `first_cause` is the first one of the diagnosis, if none of
+    its instructions is in the loop.
     """
 
     label: str

@@ -1,7 +1,7 @@
 """Finds the author's line for code of a library, which the author of a kernel does not change, and for code at a line that it cannot come from.
 
-The instructions of a function in, with their source lines; for each the one whose line stands for it out. Where the line table says which
-call of the author's the code of a library replaced, as that of CUDA C++ does, this is the line. Elsewhere, the values decide which it works on.
+The instructions of a function come in with their source lines; out goes, for each, the one whose line stands for it. The line table of CUDA
+C++ says which call of the author's the code of a library replaced: this is the line. Elsewhere, the values that it works on decide.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from profiler.analyse.code.registers import REGISTER, use_of
 from profiler.store.tables.inlined import calls_in, inlined_text
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
-# that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
-# what it records (`int.jl`), of its packages, and of those that make kernels.
+# that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and files of Julia: its own library, which is recorded
+# without a folder (`int.jl`), its packages, and those that make kernels.
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|^/usr/(?:local/)?include/|/(?:site|dist)-packages/(?:[^/]+/)*include/"
     r"|/triton/language/|/torch/_inductor/runtime/|/(?:site|dist)-packages/numba(?:_cuda)?/"
@@ -36,8 +36,8 @@ _OF_ATOMICS, _ATOMIC = re.compile(r"/\w*atomic_functions\.h"), re.compile(r"\bat
 _CALLS_FUNCTION = re.compile(r"(?:@\S+ )?CALL\b")
 _PYTHON = ".py"  # a line of C++ may call its own `sum`
 _NEAR = 32  # instructions
-# What brings a value from one register to another, and what brings a parameter, a constant or the index of a thread. The compiler
-# moves these away from the line that needs them, to the beginning of the function for one, and gives them the line that it finds there.
+# Moves from one register to another, and instructions that bring a parameter, a constant or the index of a thread. The compiler moves
+# them away from the line that needs them, for example to the beginning of the function, and gives them the line that it finds there.
 _MOVES = re.compile(r"U?MOV|R2UR|IMAD\.MOV|IMAD(\.U32)? \w+, RZ, RZ,")
 _GIVEN = re.compile(r"U?LDC|S2U?R|CS2R")
 # A statement that stores says where to: what it stores may have been computed long before.
@@ -89,8 +89,10 @@ def _is_of_launcher(source: str) -> bool:
 def find_authors(code: Sequence[Written]) -> list[Written]:
     """Returns for each instruction of a function the one whose line stands for it: itself, if no library holds it.
 
-    First comes the author's call, if the line table says which it was; then a line close by that calls a function of Triton, or an atomic where the code is CUDA's for atomics; then the author's load or arithmetic whose result the code of
-    the library works on; then the author's code before it. A call stands where its caller says to return to. Where there is none of these, the line remains that of the library.
+    First comes the author's call, if the line table says which it was; then a line close by that calls a function of Triton, or an
+    atomic where the code is CUDA's for atomics; then, for a call, the author's instruction that gives it the offset to return to; then
+    the author's load or arithmetic whose result the code of the library works on; then the author's code before it. Without any of
+    these, the line stays that of the library.
     """
     code = [_at_call(one) for one in code]
     if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:

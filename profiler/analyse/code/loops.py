@@ -33,7 +33,7 @@ class Loop:
     """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
     `iterations` counts for all warps of a launch how often it went round: as often as its first instruction and the branch
-    back ran. If those counts differ, because it is entered or left in between, most of its own instructions decide.
+    back ran. If those counts differ, because it is entered or left in between, the count of most of its own instructions decides.
     """
 
     body: tuple[Instruction, ...]
@@ -87,9 +87,10 @@ def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
 
 
 def _leads_to(function: Sequence[Instruction], position: Mapping[int, int], start: int, end: int) -> bool:
-    """Returns whether what begins at one position may come to another one behind it; where an index says where a branch goes, it may.
+    """Returns whether code from one position on may come to another one behind it. Where an index says where a branch goes, it may.
 
-    Code that waits out of line, behind the end of a kernel, goes back to where it was left. That is a loop only if the same turn comes to wait again.
+    Code that waits out of line, behind the end of a kernel, goes back into the code that it left. That is a loop only if the code there
+    may come to wait again.
     """
     reached: set[int] = set()
     wanted = [start]
@@ -154,7 +155,7 @@ def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
     body = without_padding(function)
     # The end of each loop by its start: several branches may lead back to it, and the last one counts.
     ends = {start: end for start, end in _back_edges(body) if start < end and _AGAIN not in body[end].opcode}
-    # A span that ends outside of an earlier one waits out of line, and goes back into the loop that it left.
+    # A span that begins inside of an earlier one and ends behind it waits out of line, and goes back into the loop that it left.
     spans = [
         one for one in ends.items() if not any(start < one[0] <= end < one[1] for start, end in ends.items())
     ]
@@ -170,8 +171,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
     """Returns the loop; its own work is what was issued because this branch went back, without the work of loops inside.
 
     An instruction that ran more often than the branch did so for another reason. A wait loop at the end of a kernel may jump back
-    over all of the main loop, and owns nothing of it. What ran more rarely than both ends of the loop is skipped in most turns, as
-    the many instructions are that store a tile after its last turn.
+    over all of the main loop, and owns nothing of it. What ran more rarely than both ends of the loop is skipped in most iterations.
+    So are the many instructions that store a tile after its last iteration.
     """
     own: list[float] = []
     start, end = span[0], span[1] + 1

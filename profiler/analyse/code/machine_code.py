@@ -158,7 +158,7 @@ def list_changes(before: hot_loop.LoopSheet, after: hot_loop.LoopSheet, per: Per
     if before.operands and after.operands:
         return [_change("both", [_together(sheet.operands) for sheet in sheets], sheets, per)]
     shared = [_shared(sheet) for sheet in sheets]
-    # A load that does not say which memory it reads may read shared memory, as in code that was not optimised.
+    # A load without a named memory may read shared memory, as in code that was not optimised.
     unknown = any(not loads and _has_generic(sheet) for loads, sheet in zip(shared, sheets, strict=True))
     return [_change("shared", shared, sheets, per)] if any(shared) and not unknown else []
 

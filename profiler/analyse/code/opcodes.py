@@ -11,9 +11,9 @@ from profiler.analyse.code.code import BRANCHES, KEPT, Instruction
 from profiler.analyse.findings import Opcode
 from profiler.catalog.metrics import LANES, FromOpcodes
 
-# To an address that a register holds, or a uniform one: a switch looks up in a table where they go.
+# Jumps to an address in a register, or in a uniform one: a switch looks it up in a table.
 JUMPS_BY_REGISTER = ("BRX", "BRXU", "JMX", "JMXU")
-# What leads elsewhere, or says where lanes that went apart meet again. None of them writes a register, and an address in one is of code.
+# Instructions that lead elsewhere, or say where lanes that went apart meet again. None writes a register, and their addresses are of code.
 JUMPS = frozenset(
     (*BRANCHES, *JUMPS_BY_REGISTER, "CALL", "RET", "BSSY", "SSY", "PBK", "BREAK", "WARPSYNC", "YIELD")
 )
@@ -178,8 +178,8 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
     """Lists every opcode that either side executed, the largest change first; none where a side did not record them.
 
-    Behind one that went or came stands what does its job on the other side, however few of these suffice: one instruction
-    of tensor cores may do the work of many.
+    Behind an opcode that went or came stands the one that does its job on the other side, however few instructions that takes:
+    one instruction of tensor cores may do the work of many.
     """
     if not (before and after):
         return []

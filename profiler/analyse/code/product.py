@@ -73,7 +73,7 @@ def trace_product(body: Sequence[Instruction]) -> Product | None:
         if fmas_of(one) and len(one.operands) > 3:
             factors = (register_of(operand) or "" for operand in one.operands[1:4])
             fmas[position] = _Fma(*(state.get(register, NOTHING) for register in factors))
-        if one.name in _LOADS:  # what is added to the registers is not part of what addresses have in common
+        if one.name in _LOADS:  # addresses are compared without what is added to their registers
             names = _ADDRESS_REGISTER.findall(one.text)
             addresses[position] = frozenset((name, state.get(name)) for name in names)
     accumulator_of = _accumulators(fmas)

@@ -22,7 +22,7 @@ from profiler.errors import MetricsMissing
 
 Scope = Literal["loop", "function"]
 
-# Of all executed instructions. Where a loop has less, ten times as much runs outside of it, as where a few warps wait for a flag.
+# Of all executed instructions. If a loop has less, ten times as much runs outside of it, as around one in which a few warps wait for a flag.
 _HOT_SHARE = 0.1
 
 
@@ -85,9 +85,9 @@ def _is_hot(loop: Loop, code: Code) -> bool:
 
 
 def _runs_once(loop: Loop, function: Sequence[Instruction]) -> bool:
-    """Returns whether each warp that comes to the loop makes one turn, so that it is code like any other.
+    """Returns whether each warp that comes to the loop makes one iteration, so that it is code like any other.
 
-    So are the turns that remain of an unrolled loop, which are a part of its work.
+    An unrolled loop leaves such code for its last iterations, which are a part of its work.
     """
     comes = next((before.executed for before, one in pairwise(function) if one.offset == loop.start), None)
     return loop.iterations == comes and loop.iterations <= (function[0].executed or 0.0)

@@ -1,8 +1,8 @@
 """Counts the cycles in which instructions read their registers: each bank of the register file delivers one a cycle.
 
 There are two banks since Volta, the even and the odd registers (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-Microbenchmarking", 2018). On an H200, multiply-adds take as many cycles as the registers that they read from one bank, three of
-three where all are in one and two otherwise (tests/data/causes/register_banks.py). A register that the next instruction reads in
+Microbenchmarking", 2018). On an H200, a multiply-add takes as many cycles as it reads registers from one bank: three if all three are
+in one bank, and two otherwise (tests/data/causes/register_banks.py). A register that the next instruction reads in
 the same place among its operands can be kept for it. The compiler marks such operands with `.reuse`. Reports leave these marks out of
 the machine code, so all such registers are taken to be kept.
 """
@@ -17,8 +17,8 @@ from typing import NamedTuple
 from profiler.analyse.code.code import KEPT, Instruction
 from profiler.analyse.code.registers import is_predicate, register_of
 
-# Instructions whose reads wait for each other. Compiled code that reads as much from both banks takes 1.32 cycles an instruction on
-# an H200, where each instruction by itself would take 1.54; together, sixteen would take 1.31.
+# The number of instructions whose reads wait for each other. On an H200, compiled code that reads as much from both banks takes 1.32
+# cycles an instruction. If each instruction had to wait by itself, it would take 1.54; if sixteen wait together, 1.31.
 _WINDOW = 16
 
 
@@ -52,7 +52,7 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=KEPT)
 def _place_of(operand: str) -> tuple[int | None, ...]:
-    """Returns the number of the register that a source names, None for what is no register; and nothing for a predicate, which has no place among them."""
+    """Returns the number of the register that a source names, or None if it is no register. A predicate has no place among sources: ()."""
     if is_predicate(operand):
         return ()
     register = register_of(operand)

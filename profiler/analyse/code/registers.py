@@ -33,8 +33,8 @@ _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registe
 _TWO_CARRIES = re.compile(r"U?IADD3\b")
 _OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
 _WHOLE_TEXEL, _MASK = 0b1111, re.compile("0x[0-9a-f]+")
-# The dimensions of a texture stand behind its coordinates, which lie in as many registers from the one that is named: `TEX RZ, R8, R8,
-# R7, UR4, 0x0.ARRAY_2D, 0x1` takes the layer from R8, x from R9 and y from R10.
+# The dimensions of a texture stand behind its coordinates. These lie in as many registers, from the named one on: `TEX RZ, R8, R8, R7,
+# UR4, 0x0.ARRAY_2D, 0x1` takes the layer from R8, x from R9 and y from R10.
 _DIMENSIONS = re.compile(r"(?:^|\.)(ARRAY_)?(?:([123])D|CUBE)$")
 _OF_CUBE = 3
 _PAIRS = re.compile(
@@ -45,12 +45,12 @@ _OF_DOUBLES = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX")
 _OF_WIDE_INTEGERS = re.compile(r"U?(IADD3?|IMNMX|ISETP|MOV|SEL)\b.*\.[SU]?64\b|MATCH\..*\.U64\b")
 _TWO_FLOATS = ".F32x2"
 # Four uniform registers describe where the factors of four warps' product lie in shared memory: `HGMMA.64x64x16.F32 R24, gdesc[UR8], R24`
-# reads the place of the first one from UR8 and UR9, and of the second from UR10 and UR11. If registers hold the first factor, nothing
-# reads its place, and compilers keep other values there.
+# reads the address of the first one from UR8 and UR9, and of the second from UR10 and UR11. If registers hold the first factor, nothing
+# reads its address, and compilers keep other values there.
 _DESCRIBED, _WORDS_OF_PLACE = "gdesc[", 2
 _OF_FOUR_WARPS = re.compile(r"[A-Z]GMMA\b")
-# Uniform registers that follow each other say which tile of a tensor is copied: `UTMALDG.2D [UR16], [UR28]` takes the place in shared memory
-# from UR16, that of the barrier from UR17, and the coordinates from UR18 and UR19. A copy to global memory, UTMASTG, needs no barrier. The
+# Consecutive uniform registers say which tile of a tensor is copied: `UTMALDG.2D [UR16], [UR28]` takes the address in shared memory from
+# UR16, that of the barrier from UR17, and the coordinates from UR18 and UR19. A copy to global memory, UTMASTG, needs no barrier. The
 # address of the tensor's descriptor is in UR28 and UR29.
 _OF_TENSORS = re.compile(r"UTMA(LD|ST|RED)G\.(\d)D")
 _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
@@ -85,7 +85,7 @@ class RegisterUse(NamedTuple):
     written: tuple[str, ...]  # registers
     named_to_write: tuple[str, ...]  # registers that name its results: of a group, only the first
     inputs: frozenset[str]  # registers whose values it takes
-    # It is under a predicate, or chooses by it; of its operands, the first two or three may be results.
+    # The predicates that it is under or chooses by. The first two or three operands are results, if they are predicates.
     predicates_read: frozenset[str]
     predicates_written: frozenset[str]
     taken: frozenset[str]  # registers and predicates that it reads
@@ -93,7 +93,7 @@ class RegisterUse(NamedTuple):
 
     @property
     def named(self) -> frozenset[str]:
-        """Returns the registers in the operands; of what it reads, whole pairs and groups of which the first is named."""
+        """Returns the registers in the operands; where it reads a pair or a group, of which the first is named, all of them."""
         return self.inputs.union(self.named_to_write)
 
     @property
@@ -133,14 +133,14 @@ def _predicates_of(names: Iterable[_Names]) -> frozenset[str]:
 
 
 def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
-    """Returns what instructions that follow each other say of registers and predicates.
+    """Returns what consecutive instructions say of registers and predicates.
 
-    Where a predicate may keep a load of a half or a byte from acting, compilers make zero what it gives then: `PRMT R4, RZ, 0x7610, R4`
-    before `@P0 LDG.E.U16 R4, [R2]`. That keeps the upper half of R4, but as the load replaces it, nothing needs what was there. Where
-    R4 has two values, the same instruction reads one of them.
+    If a predicate may turn off a load of a half or a byte, compilers first set its result to zero: `PRMT R4, RZ, 0x7610, R4` before
+    `@P0 LDG.E.U16 R4, [R2]`. The PRMT keeps the upper half of R4, but nothing needs it, because the load replaces it. Where R4 has two
+    values, the same instruction does read one of them.
 
-    A call takes what the function that it leads to reads before writing it, and gives all that is written there, if that computes in
-    registers alone, as `pow` does. For a call on the slow path of a function, which jumps past the fast one, that would hide where the
+    A call takes what the called function reads before writing it, and gives all that is written there, if the function computes in
+    registers alone, as `pow` does. Calls on a slow path, which jump past the fast one, are left out: they would hide where the
     registers of the fast path come from.
     """
     uses = [use_of(one.text) for one in code]
@@ -162,7 +162,7 @@ def _behind(code: Sequence[Instruction], place: int) -> Iterator[Instruction]:
 
 
 def _jumps_on(code: Iterable[Instruction]) -> bool:
-    """Returns whether a jump without a predicate, past other code, comes before other ways do, or where ways meet, which is BSYNC."""
+    """Returns whether the next jump, or BSYNC, where ways meet, is a jump past other code without a predicate."""
     first = next((one for one in code if one.name in JUMPS or one.name == "BSYNC"), None)
     if first is None or first.name != "BRA" or first.predicate is not None:
         return False
@@ -170,9 +170,9 @@ def _jumps_on(code: Iterable[Instruction]) -> bool:
 
 
 def _uses_of_called(code: Sequence[Instruction], starts: Set[int]) -> dict[int, RegisterUse]:
-    """Returns by its place what a function that computes in registers alone takes and gives, as one instruction in its place would.
+    """Returns by offset what each function that computes in registers alone takes and gives, as if it were one instruction.
 
-    What a function that calls others takes and gives is not in its own code.
+    A function that calls others is left out: its own code does not say what it takes and gives.
     """
     found: dict[int, RegisterUse] = {}
     for start, end in pairwise([*sorted(starts), inf]):
@@ -183,15 +183,15 @@ def _uses_of_called(code: Sequence[Instruction], starts: Set[int]) -> dict[int, 
 
 
 def _joined(code: Sequence[Instruction]) -> RegisterUse:
-    """Returns what instructions that follow each other take from those before them, and give to those behind.
+    """Returns what consecutive instructions take from those before them, and give to those behind.
 
-    What is written under a predicate is new to what is read under the same one; to all else, if it is written under the opposite one too.
-    Branches are not followed: what one of their sides writes passes for written.
+    What is written under a predicate is new for reads under the same one. For others, it is new if it is written under the opposite one
+    too. Branches are not followed: what one of their sides writes passes for written.
     """
     uses = [use_of(one.text) for one in code]
     taken: set[str] = set()
     replaced: set[str] = set()
-    in_some: dict[str, str] = {}  # by register that is new in some lanes, the predicate of these
+    in_some: dict[str, str] = {}  # by register that is new in some lanes, their predicate
     for one, use in zip(code, uses, strict=True):
         guard = one.predicate
         taken |= use.taken - replaced - {name for name, held in in_some.items() if held == guard}
@@ -252,7 +252,7 @@ def _names_in(text: str) -> _Names:
 
 
 def _described_by(operand: str, place: int) -> _Names | None:
-    """Returns the registers that say where factors of a product lie: at the first place of both, and behind another factor of the second alone."""
+    """Returns the registers that say where factors of a product lie: of both in the first operand, and of the second alone behind another."""
     first = REGISTER.search(operand)
     if first is None or not operand.startswith(_DESCRIBED):
         return None

@@ -1,4 +1,4 @@
-"""Puts statements of several lines together, of which a compiler gives an instruction one line: an argument without its call.
+"""Puts statements of several lines together: a compiler gives an instruction only one of them, such as an argument without its call.
 
 The known lines of a file in; the text of the statement around one of them out.
 """

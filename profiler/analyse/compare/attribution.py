@@ -207,7 +207,7 @@ def _measured_clock(sides: Sides, duration: Quantity) -> Quantity | None:
 def _stall_means(sides: Sides) -> Means:
     """Returns the means of the stall reasons, which were not all counted in one pass, and what they leave of the latency.
 
-    None where they cannot be its parts: below zero, or further from it than zero is.
+    None where they cannot be its parts: one is below zero, or their sum is further from the latency than zero is.
     """
     stalls = {name: pair for name, pair in means_of(sides, _WAITS).items() if any(pair)}
     before, after = (_wait_per_issue(side).mean for side in sides)

@@ -19,8 +19,8 @@ def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
     """Returns in which arguments the programs' commands differ, and "" if all are the same.
 
     The result is None where nobody can tell: a command was not recorded, two names are of two programs, or two paths
-    differ in their folders alone. It is None, too, of what has a workload, and of a function, which prof calls by the same
-    words whatever its arguments are.
+    differ in their folders alone. It is None, too, for a program with a workload, and for a function, which prof calls by
+    the same words whatever its arguments are.
     """
     if any(one.workload is not None or one.is_of_function for one in (before, after)):
         return None
@@ -39,7 +39,7 @@ def _name(word: str) -> str:
 
 
 def _apart(one: Sequence[str], other: Sequence[str]) -> Iterable[str]:
-    """Yields the words of each side from the first that differs to the last; an option that its value follows comes with it."""
+    """Yields the words of each side from the first that differs to the last, with the option before them, whose value may differ."""
     start = common_start(one, other)
     end = common_start(one[start:][::-1], other[start:][::-1])
     if start and one[start - 1].startswith("-"):

@@ -1,7 +1,7 @@
 """Compares the causes of two sides: which went away, came, shrank or grew, and of which that cannot be known.
 
-What a side does not name may be there all the same, and cost too little to be named. So the side is asked what removing it would
-save, and what was measured of it. Or it was hidden: while a unit is busy with one cause, removing another saves little. When the first is gone,
+A side may have a cause that it does not name because it costs too little. So the side is asked what removing it would save, and what
+was measured of it. Or the cause was hidden: while a unit is busy with one cause, removing another saves little. When the first is gone,
 the other saves more without having grown.
 """
 
@@ -59,7 +59,7 @@ def find_alike(before: Profile, after: Profile) -> frozenset[str]:
 
 
 def _are_alike(metrics: Collection[str], before: Profile, after: Profile) -> bool:
-    """Returns whether both sides recorded the same of these metrics, with values as good as equal, of which one is not 0."""
+    """Returns whether both sides recorded the same of these metrics, with nearly equal values that are not all 0."""
     one, other = (
         {name: side.series[name].mean for name in metrics if name in side.series} for side in (before, after)
     )
@@ -151,7 +151,7 @@ def _has_moved(one: CauseChange, before: Diagnosis, after: Diagnosis) -> bool:
 def _is_only_hidden(cause: str, less: Diagnosis, more: Diagnosis) -> bool:
     """Returns whether a cause takes hardly less time on the side where removing it would save `less`: there, other work hides it.
 
-    That is asked only where the side where it would save `more` is no slower. If it is slower, the cause costs it time, whatever hid it before.
+    False if the side where it would save `more` is slower: then the cause costs that side time, whatever hid it before.
     """
     times = less.duration_ns or 0.0, more.duration_ns or 0.0
     hidden, shown = less.taken_ns(cause), more.taken_ns(cause)

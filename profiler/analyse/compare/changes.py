@@ -37,8 +37,8 @@ def compare_pair(
 ) -> PairChange:
     """Returns what a comparison leads with; raises an error if the two were measured in different ways, or lack one of `metrics`.
 
-    The reasons and the machine code, which take longer to find, are left to `compare_profiles`. Where another sentence
-    says that the kernels have different names, `names_are_said`, and no caution repeats it.
+    The reasons and the machine code, which take longer to find, are left to `compare_profiles`. If `names_are_said`, another
+    sentence says that the kernels have different names, and no caution repeats it.
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))

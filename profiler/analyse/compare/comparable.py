@@ -82,8 +82,8 @@ def find_cautions(
 ) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison; what could overturn the answer comes first.
 
-    That the two may not do the same work is said once. Where the headline `says_different` kernels are compared, it is said already,
-    and where `names_are_said`, so is that their names differ.
+    That the two may not do the same work is said once. If the headline `says_different` kernels are compared, it is said already. If
+    `names_are_said`, so is that their names differ.
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
@@ -175,8 +175,8 @@ def are_different_kernels(before: Profile, after: Profile) -> bool:
 
 
 def condition_text(before: Profile, after: Profile, names: tuple[str, str]) -> str:
-    """Returns what a comparison of sides with these `names` holds for, where nothing but a word of the kernels' names suggests that they
-    are versions of one kernel; "" where more does, as a name that has all words of the other: `sum` and `sum_v2`.
+    """Returns the condition of a comparison of sides with these `names`, if only a word of the kernels' names suggests that they are
+    versions of one kernel. Returns "" if more does, as a name that has all words of the other: `sum` and `sum_v2`.
     """
     if not may_be_others(before, after) or is_as_much_arithmetic(before.computing, after.computing):
         return ""
@@ -250,7 +250,7 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
             continue
         processes = [max(len(set(one.processes)) for one in values) for values in readings]
         single = [side.label for side, count in zip(sides, processes, strict=True) if count == 1]
-        # Which process launched a kernel is known of what prof measured; the report of a program may be of several.
+        # prof knows which process launched a kernel that it measured; the report of a program may be of several processes.
         origins = {side.manifest.origin for side in sides if side.label in single}
         foreign = what == "profiled" and "ingested" in origins
         how = (

@@ -118,9 +118,9 @@ def compare_profiles(
 
 @dataclass(frozen=True)
 class _Causes:
-    """The causes of each side, and what of them changed. The time of a step has no causes of the first side.
+    """The causes of each side, and what changed in them. If a side's time is that of a step, those of the first are not looked for.
 
-    Of two kernels that `are_different`, what one has and the other has not did not change.
+    If the kernels `are_different`, a cause that only one of them has is no change.
     """
 
     before: Diagnosis | None
@@ -237,7 +237,7 @@ def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[
 
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[findings.MetricDelta]:
-    """Returns the change of every metric that both sides recorded, judged together, with what is `wanted` and what tells most first."""
+    """Returns the changes of all metrics that both sides recorded, judged together; the `wanted` ones and the most telling come first."""
     extra = [name for name in wanted if name not in before.series]  # by ncu's own name
     pairs = [*_catalogue_pairs(before, after), *((before.raw[name], after.raw[name]) for name in extra)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
@@ -291,7 +291,7 @@ def _refuse_unlike_names(
 
 
 def _spoken_names(before: Profile, after: Profile) -> tuple[str, str]:
-    """Returns what a sentence calls the two sides: of recordings with other kernels too, which kernel is compared."""
+    """Returns what a sentence calls the two sides; if a recording has other kernels too, also which kernel is compared."""
     labels = before.label, after.label
     names = names_of_sides(labels, (before.kernel, after.kernel))
     if names == BY_ORDER:

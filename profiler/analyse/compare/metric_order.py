@@ -28,10 +28,10 @@ _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 def in_telling_order(deltas: Sequence[MetricDelta], wanted: Sequence[str] = ()) -> list[MetricDelta]:
     """Sorts by what was asked for, the duration, what moved, and what did not.
 
-    Of what moved, the headline comes first, in an order of its own, so that a reader finds each of these figures at its place; the
-    pipes that do the arithmetic of the two sides are part of it, and waits are if they are notable. Then come the waits that changed
-    most, since they are parts of a warp's time; the largest changes for the better, for the worse, and in neither direction, in turns,
-    so that none of these hides another; then all others, and last what only repeats one of them. Of what did not move, the headline
+    Of what moved, the headline comes first, in an order of its own, so that a reader finds each of these figures at its place. The
+    pipes that do the arithmetic of the two sides are part of it, and so are notable waits. Then come the waits that changed most, since
+    they are parts of a warp's time. Then the largest changes for the better, for the worse, and in neither direction take turns, so
+    that none of these hides another. All others follow, and last what only repeats one of them. Of what did not move, the headline
     comes first, too.
     """
     first = [*wanted, DURATION]
@@ -64,7 +64,7 @@ def _in_order_of(names: Sequence[str], deltas: Sequence[MetricDelta]) -> list[Me
 
 
 def repeated(deltas: Sequence[MetricDelta]) -> set[str]:
-    """Returns the names of what moved just as something did that it often follows, and so says nothing new."""
+    """Returns the names of what moved just like another metric that it often follows: it says nothing new."""
     moved = {one.name: one for one in deltas if one.has_moved}
     return {
         name
@@ -86,7 +86,7 @@ def _most_telling(moved: Sequence[MetricDelta], deltas: Sequence[MetricDelta]) -
     """Takes what moved, with the largest change first."""
     waits = sorted(_notable_waits(moved, deltas), key=lambda one: -abs(one.delta))[:_MOST_WAITS]
     rest = [one for one in moved if one not in waits]
-    # A further wait changed less than those above, however large a part of itself that is.
+    # Any other wait changed less than those above, even if it changed by a large part of itself.
     others = [one for one in rest if one.name not in STALLS]
     ways = ([one for one in others if way_of(one) == way][:_OF_EACH_WAY] for way in get_args(Way))
     in_turns = [one for turn in zip_longest(*ways) for one in turn if one is not None]
@@ -94,7 +94,7 @@ def _most_telling(moved: Sequence[MetricDelta], deltas: Sequence[MetricDelta]) -
 
 
 def _notable_waits(moved: Sequence[MetricDelta], deltas: Sequence[MetricDelta]) -> list[MetricDelta]:
-    """Returns the waits of which so much came or went that the time of a warp changed with it."""
+    """Returns the waits that changed so much that the time of a warp changed with them."""
     stalls = [one for one in deltas if one.name in STALLS]
     a_warp_takes = max(math.fsum(one.before for one in stalls), math.fsum(one.after for one in stalls))
     least = SMALLEST_RELATIVE_EFFECT * a_warp_takes
@@ -102,7 +102,7 @@ def _notable_waits(moved: Sequence[MetricDelta], deltas: Sequence[MetricDelta]) 
 
 
 def _are_alike(one: MetricDelta, other: MetricDelta) -> bool:
-    """Returns whether the change of the other, in its unit or as a part of it, leaves less of this change than matters."""
+    """Returns whether the other changed as much, in its unit or as a part of itself, but for less than matters."""
     expected = [one.before + other.delta] if one.unit == other.unit else []
     if other.before:
         expected.append(one.before * other.after / other.before)

@@ -56,7 +56,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Term:
-    """A factor of the duration: of a cost, less is faster; of a rate, more is."""
+    """A factor of the duration. Less of a cost is faster, and more of a rate."""
 
     name: str
     unit: str
@@ -105,7 +105,7 @@ def _share(gain: float, whole: float) -> float:
 
 
 def bounded_exp(logarithm: float) -> float:
-    """Returns the exponential of a logarithm; one that only damaged counters give is bounded first."""
+    """Returns the exponential of a logarithm, which is bounded first: damaged counters may give any."""
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 

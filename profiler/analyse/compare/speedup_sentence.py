@@ -8,7 +8,7 @@ from profiler.analyse.statistics.single_launches import is_beyond_launches, laun
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
-BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
+BY_ORDER = ("the first", "the second")  # what sides of one name are called
 _WHICH = "Which of"
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
@@ -19,7 +19,7 @@ _APART = ". Single launches of one kernel differ by up to {}"
 
 
 def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
-    """Returns a name for each side: a file's without its folders, and of one recording the kernels'.
+    """Returns a name for each side: the file's without its folders, or the kernels' if both are of one recording.
 
     Sides of one name are called by their order.
     """
@@ -42,8 +42,9 @@ def ratio_sentence(
 ) -> str:
     """Returns which side is faster and how surely, with both times and what measured them.
 
-    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them, and is compared with how launches of one kernel differ; one of several steps has none in any case.
-    Sides that were not `measured_alike`, on one GPU at clocks set alike, are not compared with that: it was seen within runs.
+    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` that has no interval is of too
+    few launches: it is compared with how launches of one kernel differ. A speedup of several steps never has one. How launches differ was
+    seen within runs, so sides that were not `measured_alike`, on one GPU at clocks set alike, are not compared with that.
     """
     one, other = names_of_sides(labels)
     same, undecided = f"{one} and {other} take the same time", f"{_WHICH} {one} and {other} is faster"
@@ -89,7 +90,7 @@ def two_kernels_sentence(names: tuple[str, str], times_ns: tuple[float, float], 
 def _without_interval(
     times_ns: tuple[float, float], speedup: Speedup, measured_alike: bool
 ) -> tuple[str, str]:
-    """Returns the words for what the ratio is of, and the end of the sentence, which says how much to believe."""
+    """Returns the words for what the ratio is of, and the end of the sentence, which says how far to believe it."""
     # How far times without the profiler lie apart depends on who timed them.
     if speedup.basis == "unprofiled":
         return " in these launches", _TOO_FEW

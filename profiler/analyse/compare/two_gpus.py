@@ -33,7 +33,7 @@ def _is_one_kernel(before: Profile, after: Profile) -> bool:
 
 
 def peaks_text(before: Profile, after: Profile) -> str:
-    """Returns how near each side came to the peak of its own GPU in what is busiest on either, or "" if no counters say it."""
+    """Returns how near each side came to the peak of its own GPU, in the unit that is busiest on either; "" if no counters say it."""
     one, other = (derive_figures(side) for side in (before, after))
     both = [name for name in UNITS if name in one and name in other]
     if not both:

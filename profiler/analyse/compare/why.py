@@ -29,8 +29,8 @@ from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.text import number, saving, unit_for_people
 
 _MOST_FACTORS = 2
-# Of the change of the time: nobody acts on a clock that is 1 % slower where the kernel is 11 times as fast. It is the part of the time below
-# which a cause that went or came is not named either.
+# Of the change of the time: nobody acts on a clock that is 1 % slower where the kernel is 11 times as fast. A cause that went or came is not
+# named either if it costs less than this part of the time.
 _LEAST_PART = NOTABLE_PCT / 100
 _LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
 _MOST_SUBJECTS = 2
@@ -90,8 +90,8 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     """Returns why the sides of a comparison with a speedup take the times that they take.
 
     The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it.
-    A faster side is limited by what is new only if that comes first among its causes. A ceiling is no fault: that it was reached or left
-    speaks for nothing and against nothing, but says what the kernel is now. If it left one for another, nothing explains more.
+    A new cause limits a faster side only if it comes first among its causes. A ceiling is no fault: to reach or leave one speaks neither
+    for nor against a change, but says what the kernel is now. If it left one for another, nothing explains more.
     `changed` compares the causes of the second side with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
     """
@@ -145,7 +145,7 @@ class _Reasons(NamedTuple):
 
 
 def _ceilings(changed: ChangedCauses) -> tuple[str, str]:
-    """Returns the sentence of a kernel that left one ceiling for another, or else that of one that left or reached a ceiling."""
+    """Returns two sentences, one or both of them "": for a kernel that left one ceiling for another, or else for one that left or reached one."""
     left, reached = (
         [one.cause for one in causes if one.is_ceiling] for causes in (changed.gone, changed.new)
     )
@@ -160,7 +160,7 @@ def _faults(causes: Iterable[Cause]) -> Iterator[Cause]:
 
 
 def _limits_now(causes: Sequence[Cause], changed: ChangedCauses) -> list[Cause]:
-    """Returns the causes that the side before did not name, as far as they stand before all others; none at a ceiling, which limits it."""
+    """Returns the first causes, as long as the side before did not name them; none at a new ceiling, which is what limits the kernel."""
     if any(one.is_ceiling for one in changed.new):
         return []
     came = {one.cause for one in (*changed.new, *changed.unmoved)}
@@ -168,7 +168,7 @@ def _limits_now(causes: Sequence[Cause], changed: ChangedCauses) -> list[Cause]:
 
 
 def limits_text(names: tuple[str, str], sides: tuple[Diagnosis, Diagnosis]) -> str:
-    """Returns what limits each of two kernels of which neither explains the other; "" where no cause is known."""
+    """Returns what limits each of two kernels that do not explain each other; "" where no cause is known."""
     clauses = [
         f"{name} {_limit_text(found)}" for name, found in zip(names, sides, strict=True) if found.causes
     ]
@@ -306,7 +306,7 @@ def _loads(instructions: Instructions) -> str:
 
 
 def _is_notable(change: LoadChange) -> bool:
-    """Returns whether a notable part of the loads came, went, or have another width; of loads for FMAs, for as many of these."""
+    """Returns whether a notable part of the loads came, went, or have another width. Loads for FMAs are counted for as many of these."""
     fmas = change.fmas or (1, 1)
     before, after = (
         {one.opcode: one.count / max(count, 1) for one in loads}

@@ -166,7 +166,7 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             rows.append({**shared, **time, "verdict": after.verdict, "reason": ""})
         for delta in step.change.metrics if step.change else ():
             row = delta.row()
-            del row["change_pct"]  # which whoever reads the file computes from the two means
+            del row["change_pct"]  # readers of the file compute it from the two means
             rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
 
@@ -175,9 +175,9 @@ _MOST_STEPS = 3
 
 
 def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
-    """Returns the rung that comes furthest: against the reference of the first, or else the fastest. It may be the first itself.
+    """Returns the rung that comes furthest against the reference of the first, or else the fastest. It may be the first itself.
 
-    All rungs on the way to it have that reference. One that leaves for another precision and comes back climbed elsewhere.
+    All rungs on the way to it have that reference: a way through another precision and back does not count.
     """
     timed = [rung for rung in rungs if rung.duration_ns]
     climbed = [rung for rung in timed if rung.before is not None]

@@ -32,7 +32,7 @@ _FIGURES = get_args(Figure)  # the first that both rungs have is taken
 
 
 class PublishedStep(Struct, frozen=True):
-    """`ratio` above 1 means that the second was faster on that GPU, by that figure of both."""
+    """`ratio` above 1 means that the second was faster on that GPU, going by that figure of both."""
 
     gpu: str
     ratio: float
@@ -42,8 +42,8 @@ class PublishedStep(Struct, frozen=True):
 class Idea(WithAgreedNames, Struct, frozen=True):
     """One rung against rung `before`.
 
-    `claim` is what the ladder, or what was `published`, claims for the step. `story` says whether that holds
-    here, where the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` names the first
+    `claim` is what the ladder claims for the step, or what was `published`. `story` says whether that holds
+    here. The step's `speedup` here has this `verdict`, which `warnings` qualify. `reason` names the first
     cause of each rung, and what became of the work.
     """
 
@@ -78,7 +78,7 @@ class IdeasFinding(Struct, frozen=True):
         Importance(
             100,
             each=0.7,
-            by=lambda idea, *_: idea.claim is None,  # what something is claimed of first
+            by=lambda idea, *_: idea.claim is None,  # ideas with a claim first
             keeps_order=True,
             instead=("missing", name_cut),
         ),

@@ -56,8 +56,8 @@ class RungFinding(WithAgreedNames, Struct, frozen=True):
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many times as fast it is, or why
     the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is the cause that would save most, null
-    where none would save 3 %. A `duration_ns`, its `delta` and the speedup are of the same figures, the means over processes of
-    their medians, so that they never contradict each other. Work per second and percentages are of medians of all repeats.
+    where none would save 3 %. A `duration_ns`, its `delta` and the speedup all come from the mean of the processes' medians, so that
+    they never contradict each other. Work per second and percentages are of medians of all repeats.
     """
 
     kernel: int
@@ -139,7 +139,7 @@ def on_another_gpu(finding: LadderFinding) -> LadderElsewhere:
 class LadderFinding(Struct, frozen=True, kw_only=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
-    `elsewhere` has the same rungs on the other GPUs that runs of this workload are stored of.
+    `elsewhere` has the same rungs on other GPUs, as far as runs of this workload are stored.
     `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
     `missing` are the ladder's other rungs.
     """
@@ -164,7 +164,7 @@ class LadderFinding(Struct, frozen=True, kw_only=True):
         return cautions_of(self.kernels)
 
     def branches(self) -> dict[int, list[int]]:
-        """Returns the rungs that follow another than the one above them, by the rung that they follow."""
+        """Returns the rungs that do not follow the one above them, by the rung that they follow."""
         found: dict[int, list[int]] = {}
         for above, rung in pairwise(self.kernels):
             if rung.before not in (None, above.kernel):
@@ -183,7 +183,7 @@ class LadderStep:
 
 
 def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[LadderStep]:
-    """Compares every rung with the one before that has runs, or the one that the ladder says it follows, if that has.
+    """Compares every rung with the one that the ladder says it follows, or else with the one before, as far as these have runs.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
     """
@@ -344,7 +344,7 @@ def _may_slow(rung: Rung, reference: Rung) -> bool:
 def _is_slower(
     rung: Rung, column: TimedColumn, reference: Rung, columns_alone: Sequence[TimedColumn]
 ) -> bool:
-    """Returns whether this column of a rung is slower in every process than each of those columns in any of the reference's."""
+    """Returns whether this column of a rung is slower in every process than those columns of the reference in any of its processes."""
     beside = _process_medians(rung, column)
     alone = [one for name in columns_alone for one in _process_medians(reference, name)]
     return bool(beside and alone) and min(beside) > max(alone)

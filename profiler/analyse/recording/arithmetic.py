@@ -28,7 +28,7 @@ _SCALAR = {
 }
 _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
 _MOVES = "HFMA2"  # it also moves constants into registers, in kernels without halves
-# Tensor cores leave sums to others: what both sides do as much as this is no difference.
+# Tensor cores leave sums to other units. So an arithmetic that makes up more than this part of a side is one of its own, too.
 _MUCH = 1 / 3
 _AS_MUCH = 1.1  # tiles that reach beyond the edge, and sums at the end, differ
 

@@ -22,9 +22,9 @@ from profiler.text import duration, first_of, size, whole_percent
 # occupancies of 100.1 % are measured.
 _LARGEST_PCT = 100.5
 _MOST_NAMED = 5
-# A kernel by itself takes as long every time, under a profiler or without one, to a few percent. What is timed and takes
-# over a tenth longer than the profiled kernel is more than that kernel, and launches that scatter by more differ. One that the
-# profiler makes slower by more lacks what the profiler takes away: 160 recordings of runs/ are 3 % slower at most.
+# A kernel by itself takes as long every time, under a profiler or without one, to a few percent. If the timed step takes over
+# a tenth longer than the profiled kernel, it is more than that kernel. Launches that scatter by more differ. A kernel that is slower
+# by more under the profiler lacks what the profiler takes away: 160 recordings of runs/ are 3 % slower at most.
 _WHOLE_STEP = 0.9
 _MOSTLY_READS = 1.5  # times as many bytes as it writes
 _PASSED_PCT = 101.0
@@ -34,7 +34,7 @@ _STEADY_CLOCK = 0.98  # the least clock by the greatest
 # program in PyTorch imports and compiles for seconds, while the clock rises from that of an idle GPU. The
 # reference, its fastest algorithm and the emptying of caches between them take a few times as long.
 _MOSTLY_TIMED = 10
-# Options of ncu that end a recording after some launches, and those that choose which.
+# Options of ncu that end a recording after some launches, and options that choose the launches.
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
 _CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
 PYTORCH = "at::native::"
@@ -64,7 +64,7 @@ class SmClock(Struct, frozen=True):
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists what to doubt, each after the label of the recording. A low clock is among it, which a comparison holds against the other side's."""
+    """Lists what to doubt, each after the recording's label. A low clock is among it; a comparison weighs it against the other side's."""
     return [f"{profile.label}: {doubt}" for doubt in (*doubts_of(profile), *_low_clock(profile))]
 
 
@@ -105,7 +105,7 @@ def _gaps(profile: Profile) -> list[str]:
 
 
 def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
-    """Returns the caution that a kernel faster than a copy mostly reads, which memory does faster."""
+    """Returns the caution that a kernel faster than a copy mostly reads: memory reads faster than it copies."""
     passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
     said = f"it mostly reads, so it can pass {reference}, which writes half of them"
     return [said] if passes and mostly_reads(profile) else []
@@ -154,7 +154,7 @@ def find_sm_clock(profile: Profile) -> SmClock | None:
 
 
 def _low_clock(profile: Profile) -> Iterator[str]:
-    """Cautions that the SMs ran well below their highest clock, where the time that is given was taken so."""
+    """Cautions that the SMs ran well below their highest clock, if the given time was taken at that clock."""
     clock = find_sm_clock(profile)
     if profile.timings_ns or clock is None or not clock.is_low:
         return
@@ -193,7 +193,7 @@ def is_part_of_step(profile: Profile) -> bool:
 
 
 def _slowed_down(profile: Profile) -> Iterator[str]:
-    """Cautions that the kernel takes much longer under the profiler, which its counters then describe."""
+    """Cautions that the kernel takes much longer under the profiler: its counters describe that slower launch."""
     profiled_ns, manifest = profile.mean(DURATION), profile.manifest
     if profiled_ns is None or not profile.timings_ns or len(profile.shapes) > 1:
         return
@@ -217,7 +217,7 @@ def _slowed_down(profile: Profile) -> Iterator[str]:
 def _held_in_l2(profile: Profile) -> str | None:
     """Returns what a kernel may find in L2 if nothing empties it; None if that is too little to make it faster by as much.
 
-    Without the profiler, nobody counts what it reads from device memory. With L2 emptied, it is all that it needs.
+    Without the profiler, its reads from device memory are not counted. With L2 emptied, it reads all that it needs from there.
     """
     read, cache = profile.mean("dram_bytes_read"), profile.find(SIZE_OF_L2)
     if not read or cache is None:

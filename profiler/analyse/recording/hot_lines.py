@@ -27,9 +27,10 @@ _MOST_LINES, _MOST_STALLS = 5, 3
 
 
 class HotLine(Struct, frozen=True):
-    """A source line, or a statement of several at its hottest line, with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
+    """A source line, or a statement of several at its hottest line, with its share of the kernel's samples.
 
-    `ready_pct` of its samples found a warp that could go on. `of_called` says that most are in functions that the compiler calls.
+    `stalls` gives the shares of the main reasons to wait in its own samples, of which `ready_pct` found a warp that could go on.
+    `of_called` says that most of them are in functions that the compiler calls.
     """
 
     file: str
@@ -44,7 +45,7 @@ class HotLine(Struct, frozen=True):
 def list_hot_lines(run: Run, profile: Profile) -> list[HotLine]:
     """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
     sections = run.manifest.sections
-    if sections and SAMPLED not in sections:  # which samples: reading the lines would be for nothing
+    if sections and SAMPLED not in sections:  # without samples, reading the lines would be for nothing
         return []
     found = find_source_lines(run, profile.kernel)
     if found is None or not found.samples:

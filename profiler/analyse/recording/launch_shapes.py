@@ -144,7 +144,7 @@ def shape_alone(shape: LaunchShape) -> LaunchShape:
 
 
 def launches_text(shape: LaunchShape) -> str:
-    """Returns how many launches have the shape, how long one takes, and by which number to ask for it: `3 launches of 1.2 ms (the first is launch 7)`."""
+    """Returns how many launches have the shape, how long one takes, and its number: `3 launches of 1.2 ms (the first is launch 7)`."""
     took = f" of {duration(shape.mean_ns)}" if shape.mean_ns else ""
     which = "launch" if shape.launches == 1 else "the first is launch"
     number = "" if shape.first is None else f" ({which} {shape.first})"

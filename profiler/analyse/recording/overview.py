@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _MOST_RULES = 30
 _MOST_WAITS = 3
-# The other kernels together take less of the time than a change is called notable for.
+# The other kernels together then take a part of the time that is too small to be a notable change.
 _NEARLY_ALL_PCT = 95.0
 _LEAST_STALL = 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
@@ -107,7 +107,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
     `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
-    The `headline` says again what the first cause says, and of one kernel what the answer begins with, so the short form may lack it.
+    The `headline` repeats the first cause, and for one kernel what the answer begins with, so the short form may lack it.
     """
 
     kernel: str
@@ -187,7 +187,7 @@ def _time_ns(sheet: SheetFinding, *_: object) -> float:
 
 
 class Sheets(Struct, frozen=True):
-    """`index` lists all kernels; `timing` is what was timed without the profiler, where the run holds that too."""
+    """`index` lists all kernels; `timing` is what was timed without the profiler, if the run holds that too."""
 
     headline: Headline | None
     index: Annotated[list[IndexEntry], Importance(ALL_KERNELS, keeps_order=True)]

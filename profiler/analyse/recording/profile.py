@@ -78,7 +78,7 @@ class Profile:
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
-    # Launches by metric of ncu that has no number in any of them.
+    # For each metric of ncu that has no number in any launch, in how many launches it was recorded.
     numberless: Mapping[str, int] = field(default_factory=dict)
 
     def find(self, name: str) -> Series | None:
@@ -236,7 +236,7 @@ class RecordedMetrics(Mapping[str, Series]):
         return sum(1 for _ in self)
 
     def numberless(self) -> dict[str, int]:
-        """Returns the metrics in the catalogue that have no number in any launch, each with its launches."""
+        """Returns the metrics in the catalogue that have no number in any launch, each with how many launches have it."""
         unknown = [name for name in sorted(_RECORDED_AS) if name not in self]
         without = {name: sum(name in recorded for _, recorded in self._launches) for name in unknown}
         return {name: launches for name, launches in without.items() if launches}
@@ -285,7 +285,7 @@ def _catalogued(
 
 
 def as_catalogued(metric: Metric, raw: Series) -> Series:
-    """Returns the same values in the catalogue's unit; the very same if they have it already, with all that was computed of them."""
+    """Returns the same values in the catalogue's unit; the very same object if they have it already, with all that was computed of it."""
     factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit)
     if factor is None:
         return Series(metric, raw.ncu, raw.values)

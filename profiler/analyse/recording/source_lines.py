@@ -67,7 +67,7 @@ class SourceLines(Struct, frozen=True):
     schema_version: int = SCHEMA_VERSION
 
     def __repr__(self) -> str:
-        """Returns how many lines there are, and those where most of the time goes, as far as that was sampled."""
+        """Returns how many lines there are and, if samples show it, on which of them most of the time goes."""
         head = f"<{self.label}: {len(self.lines)} source lines of {called_name(self.kernel)}, {self.samples:,} samples>"
         return "\n".join(
             [head, *map(self._shown, self.hottest(_MOST_SHOWN)), "`.to_pandas()` has all lines."]
@@ -142,7 +142,7 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
 
 
 def at_authors_lines(profile: Profile, code: Code) -> Code:
-    """Returns the machine code of a kernel, in which code of libraries has the place of the author's instruction that stands for it."""
+    """Returns the machine code of a kernel; code of libraries gets the place of the author's instruction that stands for it."""
     if profile.run is None:
         return code
     (first, *_), _ = read_instructions(profile.run, profile.kernel, _AUTHORS_FROM, profile.numbers)
@@ -181,7 +181,7 @@ def _find_authors(table: pa.Table) -> list[Written]:
 
 
 def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Returns the instructions of each launch, those of libraries with the place of the author's instruction that stands for them."""
+    """Returns the instructions of each launch; those of libraries get the place of the author's instruction that stands for them."""
     import pyarrow as pa
 
     authors = _find_authors(tables[0])
@@ -196,7 +196,7 @@ def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
 
 
 def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:
-    """Adds up the instructions of each line, and those whose line is not known as if they had one of their own.
+    """Adds up the instructions of each line; those without a known line count together, as one line.
 
     Arrow does it, since a kernel may have a hundred thousand instructions in all its launches.
     """

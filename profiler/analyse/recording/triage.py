@@ -1,6 +1,6 @@
 """Lists the kernels of several recordings together, the one that takes most of the time first: where to begin.
 
-Their sheets in; one index with its sentences out, which `prof show` of several prints and a page of several opens with.
+Their sheets in; one index with its sentences out. `prof show` of several prints it, and a page of several opens with it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Derives the metrics that need the bytes that a ladder says the work has to move.
 
-A `Profile` and those bytes in; the same with the metrics that need them out. Where the profiled kernel is
+A `Profile` and those bytes in; the profile with the metrics that need them out. Where the profiled kernel is
 only a part of a step, its instructions and the bytes of the whole step do not go together.
 """
 
@@ -34,7 +34,7 @@ def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
 
 
 def with_work(profile: Profile, bytes: float | None) -> Profile:
-    """Returns the profile with those bytes, and with the metrics that are counts for each of them."""
+    """Returns the profile with those bytes, and with the metrics that are counts per byte."""
     if not bytes:
         return profile
     series = dict(profile.series)

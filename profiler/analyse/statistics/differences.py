@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 _CONFIDENCE = 0.95
 
-# Means of processes that agree far better than the launches within them explain do so by accident, as
+# If means of processes agree far better than the scatter of their launches explains, they do so by accident, as
 # readings of a ticking timer will: at least this part of what is explained is noise.
 _LEAST_OF_EXPLAINED = 0.1
 

@@ -12,8 +12,8 @@ _LAUNCHES_APART_PCT = 7.1
 
 # The same of other metrics. A kernel executes the same instructions in every launch, but for what it repeats while it waits for other
 # blocks: at most 1.11 %, and 1.36 % of the lanes that act. Passes for shared memory repeat after conflicts, which depend on when warps meet.
-# Cycles, and rates over all of them, follow the time, which the largest of them does by 7.99 %. What is left out here depends on what other
-# warps did just before, such as stalls, hits and the bytes of device memory: of these, launches lie up to several times apart.
+# Cycles, and rates over all of them, follow the time, by 7.99 % at most. Left out here are metrics that depend on what other warps did just
+# before, such as stalls, hits and the bytes of device memory: of these, launches lie up to several times apart.
 _INSTRUCTIONS_PCT, _PASSES_PCT, _RATES_PCT = 1.4, 4.1, 8.0
 _RATES = {
     "cycles", "inst_per_cycle", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "alu_pipe_pct", "mem_pipes_busy_pct",
@@ -49,7 +49,7 @@ def is_metric_beyond_launches(
 ) -> bool:
     """Returns whether the two values differ by more than those of launches do; False for a metric of which that is not known.
 
-    Of a rate, it is known if the launches, of which the `shortest_ns` is one, are as long as those recorded.
+    Of a rate, it is known if the launches are as long as those recorded: the shortest takes `shortest_ns`.
     """
     if metric not in APART_PCT or (metric in _RATES and (shortest_ns or 0.0) < _SHORTEST_RECORDED_NS):
         return False

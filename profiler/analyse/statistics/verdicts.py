@@ -1,9 +1,9 @@
 """Decides the verdict that the readings of metrics allow: better, worse, changed, same, or unclear and why.
 
-Pairs of `Series` in, one `MetricDelta` each out. A difference must be certain and large enough to matter: of
-the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts. Certainty
-allows for how many metrics were asked about, in three questions that do not dilute each other: did the
-duration change, which decides; did what the comparison leads with, or what was asked for by name; did any
+Pairs of `Series` in, one `MetricDelta` each out. A difference must be certain and large enough to matter: as a
+part of the metric, and of the whole that it belongs to, as bank conflicts belong to all wavefronts. Certainty
+allows for how many metrics were asked about, in three questions that do not dilute each other. Did the
+duration change, which decides? Did what the comparison leads with, or what was asked for by name? Did any
 other metric? Of the differences that answer a question, at most 5 % on average are there by chance. Where
 nothing differs, that is also how often a question is answered wrongly at all.
 """
@@ -108,7 +108,7 @@ def judge(
 ) -> Judgement:
     """Returns the interval of the change, and the verdict that it allows if no other metric is asked about.
 
-    `whole` is what the metric counts a part of, and `shortest_ns` how long the launches of the shorter side took, where that is known.
+    The metric counts a part of the `whole`. `shortest_ns` is how long launches of the shorter side took, if that is known.
     """
     found = mean_difference(before, after)
     interval = found.interval() if found else None

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from profiler.analyse.causes.evidence.blame import charge
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.latency import WarpSlots
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.code.code import Code, Instruction
@@ -65,7 +65,7 @@ def sites_of(code, facts=None):
 
 def evidence_of(
     *lines, facts=None, each=None, busy=None, waits=None, figures=None,
-    grid=1000, block=256, file="made.cu", line=None, places=None,
+    grid=1000, block=256, file="made.cu", line=None, warp_slots=None,
 ):  # fmt: skip
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are; what `each` instruction has stands once."""
     code = code_of(*lines, file=file, line=line)
@@ -85,7 +85,9 @@ def evidence_of(
         figures=figures or {},
         sites=sites,
         charged=charged,
-        model=TimeModel(BUSY | (busy or {}), sampled if waits is None else waits, places=places or Places()),
+        model=TimeModel(
+            BUSY | (busy or {}), sampled if waits is None else waits, warp_slots=warp_slots or WarpSlots()
+        ),
         has_samples=True,
         has_costs=True,
     )

@@ -106,7 +106,7 @@ def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(diagnosis_of):
     [({"active_warps": 3.0, "occupancy_limit_pct": 25.0}, 12.0), ({"occupancy_limit_pct": 25.0}, 16.0)],
 )
 def test_an_sm_holds_the_warps_that_were_counted_or_else_what_its_limits_allow(make_profile, figures, warps):
-    assert gather(make_profile({"metrics": {"waves": 5.0, **figures}})).model.places.warps == warps
+    assert gather(make_profile({"metrics": {"waves": 5.0, **figures}})).model.warp_slots.warps == warps
 
 
 ACTIVE = {"l1tex__cycles_active.avg": 300.0, "l1tex__cycles_active.max": 800.0}

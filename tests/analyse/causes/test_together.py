@@ -7,7 +7,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, WarpSlots
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.find import find_candidates, look_at
 from profiler.analyse.causes.headline import next_text
@@ -117,7 +117,7 @@ def test_a_change_that_costs_warps_takes_nothing_from_what_those_above_it_save(m
     chain = Candidate("dependent-chain", "Why.", "Change.", Effect(waits={"wait": 0.9}))
     wide = Candidate("narrow-accesses", "Why.", "Change.", Effect(waits={"long_scoreboard": 0.8}, warps=0.47))
     waits = {"long_scoreboard": 0.7, "wait": 0.3}
-    evidence = evidence_of("EXIT", busy={"issue": 0.2}, waits=waits, places=Places(warps=32))
+    evidence = evidence_of("EXIT", busy={"issue": 0.2}, waits=waits, warp_slots=WarpSlots(warps=32))
     each = saved_by(evidence.model, loads, chain, wide)
     assert saved_together(evidence.model, each) < saved_together(
         evidence.model, {one: each[one] for one in (loads, chain)}
@@ -232,8 +232,8 @@ def test_a_full_unit_hides_what_needs_much_of_the_time_once_it_is_spared(issuing
 def test_what_is_full_of_launching_blocks_hides_what_else_is_nearly_full(launching, launches, is_named):
     fewer_blocks = Candidate("too-little-work-a-thread", "Why.", "Change.", Effect({"launch": launches}))
     wide = Candidate("narrow-accesses", "Why.", "Change.", Effect({"l1": 0.8}))
-    places = Places(empty=0.3, launching=launching)
-    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, places=places)
+    slots = WarpSlots(empty=0.3, launching=launching)
+    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, warp_slots=slots)
     more = Candidate("loads-not-overlapped", "Why.", "Change.", Effect({"l1": 0.05}, {"lg_throttle": 0.9}))
     each = saved_by(evidence.model, fewer_blocks, wide, more)
     assert (each[wide] < WORTH_A_CHANGE) == (launching == 0.99)
@@ -250,8 +250,8 @@ def test_only_what_is_named_takes_from_what_another_change_would_add(second, hid
     fewer_blocks = Candidate("too-little-work-a-thread", "Why.", "Change.", Effect({"launch": 0.8}))
     other = Candidate(second, "Why.", "Change.", Effect({"l1": 0.8}))
     wide = Candidate("bank-conflicts", "Why.", "Change.", Effect({"l1": 0.8}))
-    places = Places(empty=0.3, launching=0.99)
-    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, places=places)
+    slots = WarpSlots(empty=0.3, launching=0.99)
+    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, warp_slots=slots)
     each = saved_by(evidence.model, fewer_blocks, other, wide)
     found = find_hidden(evidence.model, [fewer_blocks], each, [other, wide])
     assert [one.name for one in found] == [hidden]

@@ -1,8 +1,8 @@
-"""Finds which instruction others wait for: the load that feeds the instruction that stalls, not the one that stalls.
+"""Finds which instruction others wait for: not the one that stalls, but the load whose result it needs.
 
 A sampler sees a warp wait at the first instruction that needs a result. Here such a wait is charged to the instruction
-that produces the result: the nearest one before it, going back through the loop around it, that writes one of the
-registers read and whose results arrive late.
+that produces the result. It writes one of the registers that are read, and its results arrive late. The nearest such
+instruction before the wait counts, going back through the loop around it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
 
 
 def _innermost(members: Sequence[Site], loops: Iterable[Loop]) -> dict[int, range]:
-    """Returns for each place the places of the innermost loop around it."""
+    """Returns for each index the indices of the innermost loop around it."""
     found: dict[int, range] = {}
     for loop in sorted(loops, key=lambda one: one.start - one.end):  # longer ones first
         start = bisect_left(members, loop.start, key=lambda one: one.instruction.offset)
@@ -88,7 +88,7 @@ def _nearest(sites: Iterable[Site], is_meant: Callable[[Site], bool]) -> Site | 
 
 
 def _has_an_acting_lane(site: Site) -> bool:
-    """Returns whether each warp waits for it: one of which no lane acts does not, as where one thread copies a value for the whole block."""
+    """Returns whether every warp waits for it. A warp without an acting lane does not, as where one thread copies for the whole block."""
     return site.acting is None or site.acting >= 1
 
 
@@ -110,9 +110,9 @@ def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:
 
 
 def _before(members: Sequence[Site], index: int, loop: range | None) -> Iterable[Site]:
-    """Yields the instructions before this one, the nearest first: those of its loop and of the turn before, and then what led to the first turn.
+    """Yields the instructions before this one, the nearest first: of this iteration, of the one before, and of the code before the loop.
 
-    What led to the first turn comes before the turn before if the loop goes round for less than half of its turns.
+    The code before the loop comes second if it leads to more than half of the iterations.
     """
     if loop is None:
         yield from reversed(members[:index])

@@ -1,4 +1,4 @@
-"""Knows how many blocks an SM has room for, and what is saved where each takes the work of several, so that fewer are launched."""
+"""Knows how many blocks an SM has room for, and what is saved if fewer blocks are launched, each with the work of several."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
-# Of one thread, and of an SM; and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Technical
-# Specifications per Compute Capability").
+# The most registers of one thread, those of an SM, and how many each thread of a warp gets at a time (CUDA C++ Programming Guide,
+# "Technical Specifications per Compute Capability").
 MOST_REGISTERS = 255
 _REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
 # Bytes of shared memory that any block can have, and any SM has (there).
 _SHARED_BYTES = 48 * 1024
-WORTH_SAYING = 1.1  # times the warps: of ten blocks of an SM, one more
+WORTH_SAYING = 1.1  # times as many warps, as with one more block beside ten
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 
 
@@ -53,7 +53,7 @@ def blocks_with(registers: float, shape: LaunchShape) -> int:
 
 
 def warps_without(evidence: Evidence, fewer: int) -> float:
-    """Returns how many times as many warps an SM holds if each thread has so many registers fewer: none more where other limits hold, or the grid has no more."""
+    """Returns how many times as many warps an SM holds with `fewer` registers a thread: 1 where other limits hold, or the grid has no more."""
     limits = find_occupancy_limits(evidence)
     blocks, registers = limits.get("registers-limit-occupancy"), evidence.find("registers")
     full = evidence.find("occupancy_limit_pct")
@@ -65,27 +65,27 @@ def warps_without(evidence: Evidence, fewer: int) -> float:
 
 
 def left_of_blocks(evidence: Evidence, fewest: float) -> float:
-    """Returns the part of the blocks that are left if each takes the work of others: the fewest, or as many as fill the GPU twice."""
+    """Returns the part of the blocks that is left if each takes the work of others: `fewest`, or as many as fill the GPU twice."""
     return min(1.0, max(SOME_WAVES / (evidence.find("waves") or SOME_WAVES), fewest))
 
 
 def spare_launches(evidence: Evidence, left: float) -> float:
     """Returns the part of the time between blocks that is saved if this part of the blocks is left."""
-    return _worth_of_places(evidence) * (1 - left)
+    return _worth_of_slots(evidence) * (1 - left)
 
 
-def _worth_of_places(evidence: Evidence) -> float:
-    """Returns the part of the time between blocks that is saved where threads go on instead.
+def _worth_of_slots(evidence: Evidence) -> float:
+    """Returns the part of the time between blocks that is saved if threads go on instead.
 
-    Warps that fill the places between blocks queue for memory as the others do, and its queue grows with them: in five kernels on an
-    H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    Its latency they hide. In these kernels, places are empty only for as long as it takes to fill one. Where blocks also queue to be
-    launched, memory is not what they wait for, and with fewer blocks that queue is gone.
+    Warps that fill the empty slots hide the latency of memory, but queue for it like the others, and lengthen its queue. In five
+    kernels on an H200 that stream, warps wait for memory for 38 to 91 % of their time: a loop over many elements a thread saved 10 %
+    at most. Their slots are empty only for as long as it takes to fill one. Where blocks also queue to be launched, they do not wait
+    for memory, and with fewer blocks that queue is gone.
     """
     model = evidence.model
-    latency = model.places.unloaded.get("long_scoreboard", 0.0)
+    latency = model.warp_slots.unloaded.get("long_scoreboard", 0.0)
     for_memory = model.life_share(*_FOR_MEMORY) - latency * model.life_share("long_scoreboard")
     worth = max(0.0, 1 - for_memory)
-    for_launch = model.places.launching * max(0.0, model.places.empty - model.places.refilling)
-    empty = for_launch + model.places.refilling
-    return (for_launch + worth * model.places.refilling) / empty if empty else worth
+    for_launch = model.warp_slots.launching * max(0.0, model.warp_slots.empty - model.warp_slots.refilling)
+    empty = for_launch + model.warp_slots.refilling
+    return (for_launch + worth * model.warp_slots.refilling) / empty if empty else worth

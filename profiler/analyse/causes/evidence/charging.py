@@ -1,7 +1,7 @@
 """Charges the waiting of a kernel to the instructions that cause it.
 
-Samples say at which instruction warps wait, and `blame.py` says what they wait for. Two corrections follow:
-who waits for a full queue waits for all that fill it, and requests that queue behind atomics wait for these.
+Samples say at which instruction warps wait, and `blame.py` says what they wait for. Two corrections follow.
+A warp that waits for a full queue waits for all instructions that fill it. Requests behind contended atomics wait for these.
 Without samples, the waiting by reason is divided among the instructions that may cause it.
 """
 
@@ -46,15 +46,15 @@ _FULL_PIPE = "math_pipe_throttle"
 # Instructions").
 SPECIAL_LANES = 16
 _COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
-_LINE_BYTES = 128  # of L1: what is loaded of one of them together is held, or requested, together
+_LINE_BYTES = 128  # of L1: loads of one line that are issued together hit or miss together
 _LOADS: tuple[Kind, ...] = ("global load", "local")
 _ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
-# Results of constants, functions and shared memory come behind the short scoreboard, and none of global memory.
+# Without the short scoreboard: it guards results of constants, functions and shared memory, and none of global memory.
 _OF_REQUESTS = ("long_scoreboard", "lg_throttle", "mio_throttle", "drain")
 _QUEUED = (*_OF_REQUESTS, "short_scoreboard")
-# Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
-# wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000. Loads that are
-# issued together wait once.
+# Cycles. Some kernels in tests/data/causes follow pointers or add up one value after the other. On an H200, while memory has
+# little to do, each of their requests waits for 230 to 740, and those behind contended atomics for 43,000 and 370,000. Loads that
+# are issued together wait once.
 _LONGEST_LATENCY = 2_000.0
 # Percent. While memory idles for half of the time, its queues are short (`time_model.py`), and a long wait has another reason.
 _MEMORY_IS_BUSY = 50.0
@@ -71,7 +71,7 @@ def charge_waits(
     charged = (
         charge(profile.code, sites) if has_samples and profile.code else {site: Waits() for site in sites}
     )
-    # A warp that waits after its end for its stores is counted, and never sampled at an instruction.
+    # A warp that has ended and waits for its stores is counted, but never sampled at an instruction.
     sampled = {reason for waits in charged.values() for reason in waits}
     unseen = {reason: share for reason, share in stalls.items() if share and reason not in sampled}
     for site, waits in _suspected(sites, unseen).items():
@@ -143,8 +143,8 @@ def _share_pipes(charged: Mapping[Site, Waits]) -> None:
 def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:
     """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
-    Nothing else keeps a request for thousands of cycles while no unit of memory is busy. Where the result of an atomic is not asked for,
-    no warp waits for it: the loads that queue behind it show how long it takes, but not those that L1 answers.
+    Nothing else keeps a request for thousands of cycles while no unit of memory is busy. No warp waits for an atomic whose result is
+    not asked for. The loads that queue behind it show how long it takes, except those that L1 answers.
     """
     loads = sum(count_waits(sites, "long_scoreboard", _LOADS).values())
     atomics, answered, stores = (
@@ -157,7 +157,7 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     if not atomics or not issued or busiest > _MEMORY_IS_BUSY:
         return False
     results = loads + answered
-    # A hit may take as many times its latency as what device memory answers.
+    # A hit in L1 may take as many times its latency as a load from device memory.
     hits = loads * _part_in_l1(figures, sites, loads)
     longest = _LONGEST_LATENCY * (results - hits * (1 - L1_CYCLES / DRAM_CYCLES))
     each = sum(figures.get(f"stall_{reason}", 0.0) for reason in _OF_REQUESTS) / (loads + atomics + stores)
@@ -166,7 +166,7 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
 
 
 def _part_in_l1(figures: Mapping[str, float], sites: Iterable[Site], waits: float) -> float:
-    """Returns the part of the waits for loads that a hit in L1 ends: each of their lines has to be there. None is sure to be short while L1 is busy."""
+    """Returns the part of the waits for loads whose lines are all in L1; 0 while L1 is busy, since no wait is sure to be short then."""
     if not waits or figures.get("l1_pct", 100.0) > _MEMORY_IS_BUSY:
         return 0.0
     lines = sum(find_cost_in_queue(site) for site in sites if site.kind in _LOADS) / waits
@@ -191,10 +191,10 @@ def _global_cost(site: Site) -> float:
 
 
 def find_cost_in_queue(site: Site) -> float:
-    """Returns the cycles for which the queue of shared memory waits for an access or a function; none for what does not pass it.
+    """Returns the cycles for which an access or a special function holds up the queue of shared memory; 0 for what does not pass it.
 
-    The unit behind it takes a cycle for each pass, and two for 32 special functions. L1 looks up a line a cycle, and a sector that
-    lies apart is in another.
+    The unit behind the queue takes a cycle for each pass, and two for 32 special functions. L1 looks up one line a cycle, and each
+    sector that lies apart is in another line.
     """
     if "xu" in site.units:
         return site.executed * LANES / SPECIAL_LANES
@@ -206,14 +206,14 @@ def find_cost_in_queue(site: Site) -> float:
 
 
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
-    """Returns how often warps wait for results of these kinds, by the number of lines of memory from which they come together.
+    """Returns how often warps wait for results of these kinds, by the number of memory lines that are waited for together.
 
-    They wait once for all that they request before they wait or branch. What was requested before a wait is under way for as long as
-    that takes, and on its way when it is waited for itself. For copies to shared memory they wait where they say so, and not between
-    two of them, where a register is not free yet.
+    A warp waits once for all that it requests before it waits or branches. Requests from before that wait make progress during it, so
+    a later wait for one of them is not another one. For copies to shared memory, a warp waits at DEPBAR; between two copies, it only
+    waits for a register to be free.
     """
     asked, waited_at = 0.0, -1
-    requested: dict[str, int] = {}  # by register, where the request stands that writes it
+    requested: dict[str, int] = {}  # by register, the index of the request that writes it
     lines: set[object] = set()
     sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]

@@ -27,7 +27,7 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
     for site in spilled:
         site.sectors = _sectors_side_by_side(site)
     if any(site.instruction.name in TEXTURE_FETCHES for site in sites):
-        # They go through L1 and L2 as well, with bytes and cycles that nothing counts apart.
+        # Fetches go through L1 and L2 as well, and nothing counts their bytes and cycles apart.
         return
     executed = sum(site.executed for site in accesses)
     ideal = sum(site.ideal_sectors or 0.0 for site in accesses)
@@ -51,7 +51,7 @@ def _sectors_side_by_side(site: Site) -> float:
 def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> set[Kind]:
     """Returns whether loads, stores or both may have lanes that lie apart, by the sectors that reach L2.
 
-    Each sector of a store goes to L2; of loads, those that miss L1. A warp touches at most a sector a lane.
+    All sectors of a store go to L2, but of a load only those that miss L1. A warp touches at most a sector a lane.
     """
     both: set[Kind] = {"global load", "global store"}
     if "l2_sectors" not in figures or "l1_hit_pct" not in figures:
@@ -70,7 +70,7 @@ def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> 
 
 
 def estimate_lanes(sites: Sequence[Site], lanes: float | None, acting: float | None) -> None:
-    """Gives each instruction the mean number of lanes of all; lanes that are predicated off go to instructions with a predicate."""
+    """Gives each instruction the mean number of lanes; those that are predicated off are missing from instructions with a predicate."""
     for site in sites:
         site.lanes = site.acting = lanes
     guarded = [site for site in sites if site.instruction.predicate]

@@ -64,9 +64,9 @@ class Evidence:
     lookups_apart: tuple[Site, ...] = ()  # of constants, where the lanes of a warp look at different ones
     # Of loops that repeat an atomic until it succeeds: they end with the contention, and nothing else shortens them.
     retried: frozenset[Site] = frozenset()
-    # The part of device memory's traffic that no access needs, if each made its own trip to it.
+    # The part of device memory's traffic beyond what accesses need if each makes its own trip there.
     wasted_dram: float = 0.0
-    # What was found in it (`kept.py`): a changed evidence begins anew, but for what was found in its code.
+    # What was found in it (`kept.py`). A changed copy keeps only what was found in the code.
     found: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
     of_code: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False)
     _by_kinds: dict[tuple[Kind, ...], list[Site]] = field(default_factory=dict, init=False, repr=False)
@@ -106,7 +106,7 @@ class Evidence:
 
     @cached_property
     def innermost_loop(self) -> Callable[[Site], Loop | None]:
-        """Finds the innermost loop around an instruction; a dictionary's own method, because it is asked everywhere."""
+        """Finds the innermost loop around an instruction. It is a dictionary's own method, because it is called so often."""
         loops = sorted(self._by_loop, key=lambda loop: loop.start - loop.end)  # longer ones first
         return {site: loop for loop in loops for site in self._by_loop[loop]}.get
 
@@ -115,7 +115,7 @@ class Evidence:
         return list(dict.fromkeys(loop for site in sites if (loop := self.innermost_loop(site))))
 
     def innermost_loops(self) -> Iterator[list[Site]]:
-        """Yields the instructions of each loop that has no other within."""
+        """Yields the instructions of each loop that contains no other."""
         for loops in self.loops.values():
             yield from (self.inside(loop) for loop in loops if not loops_within(loop, loops))
 
@@ -143,10 +143,10 @@ class Evidence:
 
     @cached_property
     def executed_with_lanes(self) -> dict[int, dict[float, dict[Loop | None, float]]]:
-        """Holds by function, average number of lanes and innermost loop how often that instruction ran which ran most.
+        """Holds by function, average number of lanes and innermost loop how often the most executed instruction ran.
 
-        Where the sides of a branch meet, in BSYNC, is none of them: each part of a split warp executes it, also the part that a branch
-        sends right there.
+        BSYNC, where the sides of a branch meet, does not count: each part of a split warp executes it, even the part that the branch
+        sends straight to it.
         """
         found: dict[int, dict[float, dict[Loop | None, float]]] = {}
         for site in self.sites:
@@ -175,7 +175,7 @@ class Evidence:
         return {site: place for sites in self.by_function.values() for place, site in enumerate(sites)}
 
     def place(self, site: Site, among: Sequence[Site]) -> int:
-        """Returns where an instruction stands among those of its function, or of a loop, that ran."""
+        """Returns the index of an instruction among those of its function, or of a loop, that ran."""
         return self._places[site] - self._places[among[0]]
 
     def turns(self, site: Site, loop: Loop) -> float:
@@ -184,7 +184,7 @@ class Evidence:
         return site.executed / before.executed if before else 1.0
 
     def goes_back(self, loop: Loop) -> bool:
-        """Returns whether a loop makes more turns than it is entered, as far as what stands before it says so."""
+        """Returns whether a loop has more iterations than entries, judged by the instruction before it."""
         inside = self.inside(loop)
         before = self.last_before(inside[0].function, loop) if inside else None
         return bool(inside) and (before is None or inside[0].executed > before.executed)
@@ -200,7 +200,7 @@ class Evidence:
         return {site.kind for site in self.sites}
 
     def weigh(self, sites: Iterable[Site]) -> dict[Site, float]:
-        """Returns how long warps wait for each of these; how often each ran, where they wait for none of them."""
+        """Returns how long warps wait for each of these; or, if they wait for none of them, how often each ran."""
         executed = {site: site.executed for site in sites}
         waiting = {site: self.charged[site].total for site in executed}
         return waiting if any(waiting.values()) else executed
@@ -211,7 +211,7 @@ class Evidence:
         return sum(site.executed for site in counted) / self.executed if self.executed else 0.0
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
-        """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""
+        """Returns the part of the waiting for each reason that goes away if sites cause less of it by these fractions."""
         if self.retried:
             fractions = {site: part for site, part in fractions.items() if site not in self.retried}
         waits = ((reason, self._waits.get(reason, {})) for reason in reasons or self._waits)
@@ -222,7 +222,7 @@ class Evidence:
         }
 
     def time_of(self, sites: Iterable[Site], *reasons: str) -> float:
-        """Returns the part of its warps' time in which they wait for these sites."""
+        """Returns the part of the warps' time in which they wait for these sites."""
         waits = self.waiting_for(dict.fromkeys(sites, 1.0), *reasons)
         return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
@@ -236,9 +236,9 @@ class Evidence:
         return Effect(resources, self.waiting_for(fractions))
 
     def without_idle_lanes(self) -> Mapping[str, float]:
-        """Returns the part of each unit's work that would go if lanes which do not execute an instruction had the work of other warps.
+        """Returns the part of each unit's work that would go away if lanes that idle took over the work of other warps.
 
-        An instruction takes its place however few lanes of the warp execute it. One that a predicate keeps lanes from is executed anyway.
+        An instruction costs as much however few lanes of the warp execute it. If a predicate turns lanes off, it is executed anyway.
         """
         idle = {site: 1 - site.lanes / LANES for site in self.sites if site.lanes is not None}
         used = use_of_units(idle)
@@ -263,24 +263,24 @@ class Evidence:
     def _cycles_in_l1(self) -> dict[Site, float]:
         """Holds by access for how many cycles it keeps L1 busy: lanes that come one by one take one each.
 
-        In nine of ten kernels on an H200 whose lanes nearly all do so, what is counted here is 90 to 109 % of the measured load of L1, and
-        without these cycles 59 % at most.
+        In nine of ten kernels on an H200 where nearly all lanes do so, the sum is 90 to 109 % of the measured load of L1. Without these
+        cycles, it is 59 % at most.
         """
         meeting = self._of_meeting_lanes
         return only_some({site: _cycles_in_l1(site) + meeting.get(site, 0.0) for site in self.sites})
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
-        """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
+        """Returns by which part L2's work grows if L1 no longer holds anything for these loads."""
         held = sum((site.sectors or 0.0) - self._arriving.get(site, 0.0) for site in sites)
         return held / whole if (whole := sum(self._arriving.values())) else 0.0
 
     def part_of_l2(self, fractions: Mapping[Site, float]) -> float:
-        """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
+        """Returns which part these fractions are of the sectors that reach L2. Loads that hit L1 do not reach it."""
         return part_of(self._arriving, fractions)
 
     @cached_property
     def _arriving(self) -> dict[Site, float]:
-        """Holds by instruction the sectors that reach L2; those of copies of any size, which are not counted, are what the others leave."""
+        """Holds by instruction the sectors that reach L2. Copies of any size are not counted: they get what the others leave."""
         arriving = {
             site: (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
             + self._of_meeting_lanes.get(site, 0.0)
@@ -295,9 +295,9 @@ class Evidence:
 
     @cached_property
     def _of_meeting_lanes(self) -> dict[Site, float]:
-        """Returns by atomic the sectors that it requests beyond those that it touches: lanes that update one address come to L1 and L2 one by one.
+        """Holds by atomic the sectors that it requests beyond those that it touches: lanes with one address come to L1 and L2 one by one.
 
-        Nothing else requests more of L2 than all accesses touch, less what L1 holds. Each of these requests counts as one that L1 does not hold.
+        Nothing else requests more sectors of L2 than accesses touch and L1 does not hold. Each of these requests counts as a miss of L1.
         """
         atomics, hit = self.of("atomic"), self.figures.get("l1_hit_pct", 0.0) / 100
         more = {
@@ -312,7 +312,7 @@ class Evidence:
 
     @cached_property
     def missing_l1(self) -> float:
-        """Returns the part of the loaded sectors that L1 requests from L2, where it got all that is stored."""
+        """Returns the part of the loaded sectors that L1 requests from L2. All stored sectors reach L2 as well."""
         arrived = self.figures.get("l2_sectors")
         if not self._looked_up or arrived is None:
             return 1.0
@@ -329,7 +329,7 @@ class Evidence:
         return sum(site.sectors or 0.0 for site in self.sites)
 
     def excess_beyond_l1(self, site: Site) -> float:
-        """Returns how many unused sectors of an access reach L2: all that are stored, and of those that are loaded what L1 does not hold."""
+        """Returns how many unused sectors of an access reach L2: of a store all, and of a load those that L1 does not hold."""
         return site.excess_sectors * (self._excess_missing_l1 if site.kind in _LOOKED_UP else 1.0)
 
     @cached_property
@@ -349,7 +349,7 @@ class Evidence:
 
     @cached_property
     def _passes(self) -> dict[Site, float]:
-        """Holds by instruction how many passes of shared memory it made: a shuffle makes one, which ncu counts in the total alone."""
+        """Holds by instruction how many passes of shared memory it made. A shuffle makes one, which ncu counts only in the total."""
         shuffles = ("SHFL",) if self.has_costs else ()
         return only_some(
             {
@@ -364,7 +364,7 @@ class Evidence:
 
 
 def _cycles_in_l1(site: Site) -> float:
-    """Returns for how many cycles an access keeps L1 busy: one at least, however few sectors all lanes load alike."""
+    """Returns for how many cycles an access keeps L1 busy: at least one, even if all lanes load the same few sectors."""
     if site.instruction.name in TEXTURE_FETCHES:
         return site.executed * _CYCLES_OF_A_FETCH
     if site.kind in GLOBAL and site.sectors:

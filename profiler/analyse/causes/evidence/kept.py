@@ -19,7 +19,7 @@ def kept(find: Callable[[Evidence, *_Asked], _Found]) -> Callable[[Evidence, *_A
 
 
 def kept_of_code(find: Callable[[Evidence, *_Asked], _Found]) -> Callable[[Evidence, *_Asked], _Found]:
-    """Lets a function search once, also for an evidence that is changed: what it finds follows from the code, and not from what that costs."""
+    """Lets a function search once, also for changed copies of an evidence: what it finds follows from the code, and not from its costs."""
     return _kept_in(attrgetter("of_code"), find)
 
 

@@ -1,13 +1,13 @@
-"""Models the time of a place for a warp on an SM: what it is spent on, and how that changes with the load.
+"""Models the time of a warp slot of an SM: what it is spent on, and how that changes with the load.
 
-Warps run in a circle: where one has ended, the next takes its place, so that what an SM gets done is the number of its places
+A slot holds one warp after another: when a warp ends, the next takes its slot. So what an SM gets done is the number of its slots
 over the time that a warp keeps one (Little's law). That time has parts. A warp issues. It waits for latencies that are there
-even if nothing else is under way. It queues for units that other warps use, the longer the busier they are. Then its place
+even if nothing else is under way. It queues for units that other warps use, the longer the busier they are. Then its slot
 stays empty until the next block has been launched.
 
 A change that removes requests removes their part of all that. A change that makes requests lighter removes
-their part of the queues. The requests that are left come round sooner, and the sooner they come, the longer
-they queue: the kernel gets as fast as both allow.
+their part of the queues. The remaining requests come sooner, and the sooner they come, the longer they queue:
+the kernel gets as fast as both allow.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ISSUE, LAUNCH = "issue", "launch"
 CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
 ONE_SLICE = "one slice of l2"  # to which all threads store
-# While the dispatcher of a scheduler takes longer, as to read registers of one bank, all of the scheduler's warps wait: the more
-# there are, the longer each waits for one instruction of every other.
+# While a scheduler's dispatcher takes longer, for example to read registers of one bank, all warps of that scheduler wait. Each
+# waits for one instruction of every other warp, so the more warps there are, the longer it waits.
 DISPATCH = "dispatch"
 BARRIER = "barrier"
 NO_INSTRUCTION = "no_instruction"  # the next one is not in the instruction cache
-UNNAMED = "unnamed"  # all waiting of a recording that does not say for what
+UNNAMED = "unnamed"  # all waiting of a recording that gives no reasons
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
 _PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")
@@ -41,24 +41,24 @@ _QUEUES: Mapping[str, tuple[str, ...]] = {
 _RESULTS: Mapping[str, tuple[str, ...]] = {
     "long_scoreboard": _MEMORY, "short_scoreboard": _MIO, UNNAMED: (ISSUE, *_PIPES, *_MIO),
 }  # fmt: skip
-# Why warps wait for shared memory: for what it answers, or in its queue.
+# The reasons to wait for shared memory: for its results, or in its queue.
 FOR_SHARED_MEMORY = ("short_scoreboard", "mio_throttle")
 # Each scheduler of an SM has its own of these, and its own warps (CUDA C++ Programming Guide, "Compute Capability").
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
-_WARPS = 64.0  # that an SM holds
+_WARPS = 64.0  # the slots of an SM
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 SHARED_CYCLES, L1_CYCLES, L2_CYCLES, DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
 _MOST = 1_000.0  # the largest speed-up that is searched for
-_NEAR = 1e-13  # the part of a speed-up by which it may be wrong
+_NEAR = 1e-13  # the relative error that a speed-up may have
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A change, as the fractions from 0 to 1 of the resources' work and of the waiting by reason that it removes.
+    """A change: the fractions, from 0 to 1, that it removes of each resource's work and of the waiting for each reason.
 
     `waits` go with the requests that are no longer made, including their latency. `lighter` shortens the
-    queues alone: each of as many requests is less work. `warps` times as many warps are resident.
+    queues alone: there are as many requests, each with less work. `warps` times as many warps are resident.
     """
 
     resources: Mapping[str, float] = field(default_factory=dict)
@@ -70,8 +70,8 @@ class Effect:
 def combine(effects: Collection[Effect]) -> Effect:
     """Returns the effect of several changes, each of which removes its part of what the others leave.
 
-    In four blind tests, adding up the parts, or counting only the largest, changes the error of what is expected of the right
-    causes by 0.2 points.
+    Adding up the parts, or counting only the largest, changes the error of the estimates for the right causes by 0.2 points in
+    four blind tests.
     """
     return Effect(
         _combined([one.resources for one in effects]),
@@ -87,15 +87,15 @@ def _combined(parts: Collection[Mapping[str, float]]) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Places:
-    """What is known of the places that an SM has for warps, and of the warps in them.
+class WarpSlots:
+    """What is known of the slots that an SM has for warps, and of the warps in them.
 
-    A place goes through a cycle: a warp starts in it, ends, and the next one starts. Parts of the time are parts of this cycle.
+    One turn of a slot lasts from the start of a warp in it to the start of the next one. Parts of the time are parts of a turn.
     `unloaded` gives for each stall reason the part of the waiting that is latency; the rest is queueing.
-    `empty` is the part of the cycle in which the place has no warp. `refilling` is the part of it that starting the next block takes, even if
-    few blocks are launched. `launching` is how busy the unit is that launches blocks. `warps` is the number of places of an SM.
-    `of_some` gives for each stall reason the part of the waiting that only some warps of a block have, while the others wait for them at a
-    barrier.
+    `empty` is the part of a turn in which the slot has no warp. `refilling` is the part that starting the next block takes, even if
+    few blocks are launched. `launching` is how busy the unit is that launches blocks. `warps` is the number of slots of an SM.
+    `of_some` gives for each stall reason the part of the waiting that only some warps of a block do, while the others wait for them
+    at a barrier.
     """
 
     unloaded: Mapping[str, float] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Places:
 
 
 class _Unit(NamedTuple):
-    """A unit with its load. `sharing` is how many warps use it: each finds `queue` others before it, and keeps its place `queued` longer for that."""
+    """A unit with its load. `sharing` warps use it. Each finds `queue` others before it, and keeps its slot `queued` longer for them."""
 
     busy: float
     sharing: float
@@ -116,9 +116,9 @@ class _Unit(NamedTuple):
 
 
 class _ChangedUnit(NamedTuple):
-    """A unit with a change: its `work` after it at the same speed, the part of its requests that is `kept`, and how many warps use it.
+    """A unit after a change: its `work` at the same speed, the part of its requests that is `kept`, and how many warps use it.
 
-    A warp keeps its place `each` time longer for each other before it, where it was `queued` before.
+    A warp keeps its slot longer by `each` for every other before it. Without the change, that was `queued` in all.
     """
 
     work: float
@@ -131,41 +131,41 @@ class _ChangedUnit(NamedTuple):
 class _Wait(NamedTuple):
     """The queueing of warps for one reason: its share of a turn, and the `work` that is left.
 
-    Of each of its units: its name, its load, how many others a warp finds there, and the part of its requests that is left.
+    `units` has for each unit its name, its load, how many others a warp finds there, and the part of its requests that is left.
     """
 
     share: float
     work: float
     units: Sequence[tuple[str, float, float, float]]
-    before: float  # the sum of the loads, each times the others there
+    before: float  # the sum over the units of load times others there
 
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """The units and the waits of one turn after a change. How often turns come is not part of it."""
+    """The units and the waits of one turn after a change, however often turns come."""
 
     units: Mapping[str, _ChangedUnit]
     waits: Sequence[_Wait]
     issuing: float
     unloaded: float
-    apart: float  # of `unloaded`, what only some warps wait for
+    apart: float  # the part of `unloaded` that only some warps wait for
     apart_before: float
     barrier: float
     launches: float
-    launching: _Wait  # for a place to be filled
+    launching: _Wait  # for a slot to be filled
 
 
 @dataclass(frozen=True)
 class Circle:
-    """One turn of a place takes 1: to issue, to wait by reason, and to be empty. `busy` is the load of each unit meanwhile."""
+    """One turn of a slot, as 1: to issue, to wait for each reason, and to be empty. `busy` is the load of each unit meanwhile."""
 
     busy: Mapping[str, float]
     issuing: float
     waits: Mapping[str, float]
-    places: Places
+    warp_slots: WarpSlots
 
     def speedup(self, effect: Effect) -> float:
-        """Returns how many times as often the place gets a new warp with a change: until the turn takes too long, or a unit is full."""
+        """Returns how many times as often the slot gets a new warp after a change: the length of a turn limits it, or a full unit."""
         changed = self._changed(effect)
         most = max((unit.work for unit in changed.units.values()), default=0.0)
         low, high = 1.0, min(_MOST, 1.0 / most) if most else _MOST
@@ -188,7 +188,7 @@ class Circle:
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
             latency = self._latency(reason) if reason in _RESULTS else float(not units)
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
-            of_some = share * latency * self.places.of_some.get(reason, 0.0)
+            of_some = share * latency * self.warp_slots.of_some.get(reason, 0.0)
             unloaded += share * latency * requests * (effect.warps if reason == DISPATCH else 1.0)
             apart += of_some * requests
             apart_before += share * (1.0 - latency) + of_some
@@ -222,7 +222,7 @@ class Circle:
             if busy:
                 sharing = self._sharing(name)
                 queue = _queue(sharing, busy)
-                # A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
+                # Where warps come together, the measured queue is longer than its load explains: some more load adds nothing to it.
                 queued = max(busy / sharing * queue, self._queued.get(name, 0.0))
                 found[name] = _Unit(busy, sharing, queue, queued)
         return found
@@ -246,12 +246,12 @@ class Circle:
         return life + self._empty(changed, queues, to_launch, life)
 
     def _empty(self, changed: _Changed, queues: Mapping[str, float], added: float, life: float) -> float:
-        """Returns how long the place is empty: while others of its block still run, while it queues to be filled, and while it is filled."""
-        rest = self.places.empty - self.places.refilling
+        """Returns how long the slot is empty: while others of its block still run, while it queues to be filled, and while it is filled."""
+        rest = self.warp_slots.empty - self.warp_slots.refilling
         launching = self.busy.get(LAUNCH, 0.0)
-        others = rest * (1.0 - launching) * life / (1.0 - self.places.empty)
+        others = rest * (1.0 - launching) * life / (1.0 - self.warp_slots.empty)
         queued = rest * launching * _left_of_queue(changed.launching, queues)
-        return self.places.refilling * changed.launches + queued + added + others
+        return self.warp_slots.refilling * changed.launches + queued + added + others
 
     @cached_property
     def _queued(self) -> dict[str, float]:
@@ -271,22 +271,22 @@ class Circle:
         return found
 
     def _latency(self, reason: str) -> float:
-        """Returns the part of the waiting for results that is latency. Without a name for it, warps queue for as long as the busiest unit works."""
+        """Returns the part of the waiting for results that is latency. Without reasons, warps queue for as long as the busiest unit works."""
         if reason == UNNAMED:
             return 1.0 - max(
                 (self.busy[unit] for unit in _RESULTS[UNNAMED] if unit in self.busy), default=0.0
             )
-        return self.places.unloaded.get(reason, 0.0)
+        return self.warp_slots.unloaded.get(reason, 0.0)
 
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""
-        return max(1.0, self.places.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
+        return max(1.0, self.warp_slots.warps / (SCHEDULERS if unit in _OF_A_SCHEDULER else 1))
 
 
 def find_root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Returns where a function that rises is zero, which is above zero at `high`; `low` where it is above zero there too.
+    """Returns the zero of a rising function that is positive at `high`; `low` if it is positive there too.
 
-    The line between the two points meets zero at the next one. Where one of them stays, its value counts half, so that both
+    The next point is where the line between the two ends meets zero. If an end stays, its value counts half, so that both
     move (the Illinois form of false position): that takes some ten steps, where halving takes 45.
     """
     below, above = rising(low), rising(high)
@@ -309,14 +309,14 @@ def find_root(rising: Callable[[float], float], low: float, high: float) -> floa
 
 
 def _change(unit: _Unit, name: str, effect: Effect) -> _ChangedUnit:
-    """Returns a unit after a change. With more warps, each finds more others in a queue that is as busy."""
+    """Returns a unit after a change. With more warps, each finds more others in its queue at the same load."""
     kept = 1.0 - effect.resources.get(name, 0.0)
     work, sharing = unit.busy * kept, max(1.0, unit.sharing * effect.warps)
     return _ChangedUnit(work, kept, sharing, work / unit.sharing, unit.queued * kept)
 
 
 def _left_of_queue(wait: _Wait, queues: Mapping[str, float]) -> float:
-    """Returns the part of the waiting in these queues that is left. What is added to a queue comes to it."""
+    """Returns the part of the waiting in these queues that is left. `_turn` adds what makes a queue longer."""
     if not wait.before:
         return wait.work
     after = 0.0
@@ -328,5 +328,5 @@ def _left_of_queue(wait: _Wait, queues: Mapping[str, float]) -> float:
 def _queue(sharing: float, busy: float) -> float:
     """Returns how many others a warp finds before it at a unit (mean value analysis of a closed network, as Schweitzer approximates it)."""
     others = 1.0 - 1.0 / sharing
-    # It is at least a part of `sharing` that rounding loses when `sharing` is more than floats can count.
+    # At full load, the divisor is 1 / `sharing`: for a huge `sharing`, rounding would make it 0.
     return others * min(1.0, busy) / max(1.0 / sharing, 1.0 - others * min(1.0, busy))

@@ -15,8 +15,8 @@ from profiler.analyse.code.loops import Loop
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
-# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
-# memory. Most warps pass such a place without waiting.
+# If the longest wait is for device memory, a wait of less than this part of it is shorter than one for a hit in L1. Most warps pass
+# such an instruction without waiting.
 _PASSING = L1_CYCLES / DRAM_CYCLES
 
 
@@ -37,7 +37,7 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
 
 
 def are_enough_under_way(evidence: Evidence, waits: Mapping[Site, float]) -> bool:
-    """Returns whether more of these loads would only queue, by how much warps wait for each.
+    """Returns whether more of these loads would only queue; `waits` is how long warps wait for each.
 
     By Little's law: with so many bytes under way, L1 is filled as fast as it can be, even where device memory sends them.
     """
@@ -51,7 +51,7 @@ def are_enough_under_way(evidence: Evidence, waits: Mapping[Site, float]) -> boo
 def usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
     """Returns how many loads are under way while warps wait: for half of the waiting it is no more, and for half no fewer.
 
-    A mean of loops with few loads and of code with many would be a number that no place has.
+    A mean over loops with few loads and code with many would be true of neither.
     """
     counts = sorted((count_when_used(evidence, site), part) for site, part in waits.items())
     passed = accumulate(part for _, part in counts)
@@ -61,9 +61,9 @@ def usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
 
 
 def count_when_used(evidence: Evidence, site: Site) -> int:
-    """Returns how many loads from global memory are under way when a warp comes to the first use of what this one loads, itself among them.
+    """Returns how many loads from global memory, with this one, are under way when a warp first uses what this one loads.
 
-    Loads whose value was used before are done. Copies to shared memory have no such use, so that those count that are issued together.
+    Loads whose value was used before are done. Copies to shared memory have no such use: for them, the loads issued together count.
     """
     counts = _counts_when_used(evidence, site.function, evidence.innermost_loop(site))
     return counts.get(site) or count_under_way(evidence, site)
@@ -87,7 +87,7 @@ def _counts_when_used(evidence: Evidence, function: int, loop: Loop | None) -> d
 
 
 class _Place(NamedTuple):
-    """A place among loads that a warp issues before it waits for any of them."""
+    """A place in a list of loads that a warp issues before it waits for any of them."""
 
     loads: list[Site]
     place: int

@@ -1,4 +1,4 @@
-"""Builds the model of a kernel's time from its recording: loads, waiting, latencies, and places for warps."""
+"""Builds the model of a kernel's time from its recording: loads, waiting, latencies, and the slots for warps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.latency import (
     SCHEDULERS,
     SHARED_CYCLES,
     UNNAMED,
-    Places,
+    WarpSlots,
 )
 from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
@@ -31,10 +31,10 @@ from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 
 _FP64_LANES_OTHERWISE = 2  # of GPUs for games
-_ON_TENSOR_PIPE = ".MMA"  # so the opcode of a product of halves ends that goes there
-# Lanes for multiplications of integers, by the first number of the capability, of the same table.
+_ON_TENSOR_PIPE = ".MMA"  # the end of the opcode if a product of halves goes there
+# Lanes for multiplications of integers, by the first number of the capability, from the table of `FP64_LANES`.
 _INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
-# The figure that says to what part of its peak each resource is used.
+# The figure for each resource that says how much of its peak is used.
 USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
     "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "fp64": "fp64_pipe_pct", "xu": "xu_pipe_pct", "tensor": "tensor_pipe_pct",
@@ -45,13 +45,12 @@ _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
 }
-# The kernels in tests/data/causes whose blocks end soonest show, on an H100 and an H200, that a place is empty for 260 to 300
-# cycles at least until the next block runs in it, and that the GPU launches no more than 0.81 to 0.84 blocks a cycle, however
-# small they are.
+# As the kernels in tests/data/causes whose blocks end soonest show on an H100 and an H200: a slot is empty for at least 260 to 300
+# cycles until the next block runs in it, and the GPU launches at most 0.81 to 0.84 blocks a cycle, however small they are.
 _REFILL_CYCLES = 300.0
 _BLOCKS_A_CYCLE = 0.84
 # With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its blocks. With
-# fewer, places are empty at the end of the launch more than between two blocks.
+# fewer, slots are empty at the end of the launch more than between two blocks.
 SOME_WAVES = 2.0
 
 
@@ -81,7 +80,7 @@ def model_time(
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
-        _places(profile, figures, sites, charged, contended),
+        _warp_slots(profile, figures, sites, charged, contended),
         _at_work(profile, figures),
     )
 
@@ -103,7 +102,7 @@ def _busy(figures: Mapping[str, float], sites: Sequence[Site], capability: str |
 
 
 def _lanes(capability: str | None) -> dict[str, int]:
-    """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
+    """Returns how many lanes an SM has of each unit whose load follows from the executed instructions, as far as they are known."""
     known = capability or ""
     lanes = {"fp64": FP64_LANES.get(known, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
     integers = _INTEGER_LANES.get(known.partition(".")[0])
@@ -146,7 +145,7 @@ def find_avoidable(
 
 
 def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns the share of the waiting warps for each reason, from the counters or else from the samples; without either, all have one."""
+    """Returns the share of the waiting warps for each reason, from the counters or else the samples; without either, all have one reason."""
     stalls = {
         name.removeprefix("stall_"): value
         for name, value in figures.items()
@@ -169,28 +168,28 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
 
 
-def _places(
+def _warp_slots(
     profile: Profile,
     figures: Mapping[str, float],
     sites: Sequence[Site],
     charged: Mapping[Site, Waits],
     contended: bool,
-) -> Places:
+) -> WarpSlots:
     empty, refilling = _turnover(profile, figures, sites)
-    return Places(
+    return WarpSlots(
         # A warp that waits for contended atomics is in no unit's queue.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
         _launching(profile, figures),
         _resident_warps(figures),
-        # Warps that wait for contended atomics wait for others before them, and so for longer than these.
+        # Contended atomics are served one after the other, so some warps wait for them longer than others.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
 
 
 def _at_work(profile: Profile, figures: Mapping[str, float]) -> AtWork:
-    """Returns in which part of the time SMs have a warp: all if it is not recorded. An SM for which the grid has no block is none at work."""
+    """Returns in which part of the time SMs have a warp; all of it if that is not recorded. An SM without any block is not at work."""
     mean, most = (profile.find(f"l1tex__cycles_active.{which}") for which in ("avg", "max"))
     if not (mean and most and mean.mean and figures.get("cycles")):
         return AtWork()
@@ -202,14 +201,14 @@ def _at_work(profile: Profile, figures: Mapping[str, float]) -> AtWork:
 def _resident_warps(figures: Mapping[str, float]) -> float:
     """Returns how many warps an SM holds: as counted, or else as many as its limits allow."""
     counted = SCHEDULERS * figures.get("active_warps", 0.0)
-    held = figures.get("warps_of_sm", Places.warps)
+    held = figures.get("warps_of_sm", WarpSlots.warps)
     return max(1.0, counted or held * figures.get("occupancy_limit_pct", 100.0) / 100)
 
 
 def _waiting_of_some(sites: Sequence[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
-    """Returns the part of the waiting for each reason that only some warps of a block have before a barrier.
+    """Returns the part of the waiting for each reason that only some warps of a block do before a barrier.
 
-    These are instructions that fewer warps execute than the barrier behind them, such as those of the first thread.
+    They wait at instructions that fewer warps execute than the barrier behind them, such as those of the first thread.
     """
     some, total = Waits(), Waits()
     before: list[Site] = []
@@ -240,7 +239,7 @@ def _launching(profile: Profile, figures: Mapping[str, float]) -> float:
 
 
 def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:
-    """Returns the part of the time for which a place for a warp is empty, and the least part that filling it takes."""
+    """Returns the part of the time for which a slot for a warp is empty, and the least part that filling it takes."""
     occupancy, limit, waves, latency = (
         figures.get(name, 0.0) for name in ("occupancy_pct", "occupancy_limit_pct", "waves", "warp_latency")
     )
@@ -267,7 +266,7 @@ def hits_of_loads_in_l2(figures: Mapping[str, float], sites: Iterable[Site]) -> 
 def hits_of_waits(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waits for loads that hits in L1 end, and the part that hits in L1 or L2 end.
 
-    Who waits for several lines waits for the slowest of them, as long as for a hit only if each of them hits.
+    A warp that waits for several lines waits for the slowest of them. Its wait is as short as for a hit only if all of them hit.
     """
     waits = count_waits(sites, "long_scoreboard", _WAITED_FOR["long_scoreboard"])
     total = sum(waits.values())
@@ -286,7 +285,7 @@ def _hits(figures: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
-    """Returns what waits that end with a hit in L1 add to the mean latency of a wait for loads, and what the others add."""
+    """Returns the mean latency of a wait for loads in two parts: of waits that a hit in L1 ends, and of all others."""
     in_l1, in_caches = _hits(figures)
     l1, caches = (
         figures.get(name, 100 * hit) / 100

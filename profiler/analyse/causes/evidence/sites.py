@@ -1,7 +1,7 @@
 """Reads what each instruction of a kernel did: how often it ran, for how many lanes, and what its accesses cost.
 
-A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are those that NVIDIA's tools
-count for each instruction, and the fewest that its accesses could have needed. What was not recorded is None.
+A `Profile` in; its `Site`s out, in the order of the code. Sectors and passes are as NVIDIA's tools count them for
+each instruction, beside the fewest that its accesses could have needed. What was not recorded is None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Kind = Literal[
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
-# What tests, branches, counts and finds addresses around accesses and results, and is neither of these, nor a barrier.
+# Instructions that test, branch, count and compute addresses for the accesses and the results; no barriers.
 BOOKKEEPING: tuple[Kind, ...] = ("integer", "control", "other")
 LOADS: tuple[Kind, ...] = ("global load", "shared load")
 STORES: tuple[Kind, ...] = ("global store", "shared store")
@@ -67,34 +67,35 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
         "integer",
     ),
 )
-# The pipe of an instruction, beside its issue slot: of an H100's SM quarter (CUDA C++ Programming Guide, "Arithmetic
-# Instructions"). Where it says nothing, the recordings in tests/data/causes do: the measured load of the ALU and FMA pipes is, within
-# 0.2 points on average, that of the instructions that are counted for them here, at 2 cycles and 1 cycle each.
+# The pipe of an instruction, beside its issue slot, in a quarter of an H100's SM (CUDA C++ Programming Guide, "Arithmetic
+# Instructions"). Where the guide says nothing, the recordings in tests/data/causes do: the instructions counted here, at 2 cycles
+# each for the ALU and 1 for the FMA pipe, explain the measured load of both pipes to 0.2 points on average.
 _UNITS: dict[Kind, tuple[str, ...]] = {
     "fp32": ("fma",), "fp64": ("fp64",), "special": ("xu",), "conversion": ("xu",), "tensor": ("tensor",),
 }  # fmt: skip
-# So do the moves that are written as IMAD. These run in one half of the pipe, which takes one every two cycles: a kernel of nothing but
-# IMAD or IDP keeps that half busy for 99 % of the time, and the pipe for 49 % (`scramble` and `dot_bytes` of integers.cu there).
+# Products of integers run on the FMA pipe, and so do moves that are written as IMAD. One half of the pipe takes them, one every two
+# cycles: a kernel of only IMAD or IDP keeps that half busy for 99 % of the time, and the pipe for 49 % (`scramble` and `dot_bytes` of
+# integers.cu there).
 _INTEGERS_ON_FMA = ("IMAD", "IMUL", "VIADD", "IDP")
-# Products of 64 bits, and their upper halves, take twice as long: over all recordings on an H200, the measured load of the FMA pipe is that
-# of 2.00 other instructions for each IMAD.WIDE and 2.01 for each IMAD.HI.
+# Products of 64 bits, and their upper halves, take twice as long: over all recordings on an H200, an IMAD.WIDE adds as much to the
+# measured load of the FMA pipe as 2.00 other instructions, and an IMAD.HI as much as 2.01.
 _TWICE = ("IMAD.WIDE", "IMAD.HI", "IMUL.WIDE", "IMUL.HI")
 # Bits are counted and found at the rate of special functions: a kernel of POPC keeps that unit busy for 98 % of the time
 # (`bits_counted` of integers.cu).
-# So is whether a quotient needs the slow way tested, FCHK: over the recordings on an H100 and an A100 that count the unit's work, what the
-# other instructions leave of it is one for each FCHK.
+# FCHK, which tests whether a quotient needs the slow path, runs there, too: in the recordings on an H100 and an A100 that count the
+# unit's work, the other instructions leave one unit of it for each FCHK.
 _ON_SPECIAL = ("POPC", "FLO", "BREV", "FCHK")
-# What the measured load of the ALU has beyond its arithmetic is one for each of these: I2IP, which packs integers, on an A40; P2R and
+# Beyond its arithmetic, the measured load of the ALU holds one for each I2IP, which packs integers, on an A40; and one for each P2R and
 # R2P, which move predicates, on an RTX 3080 and an H100.
 _OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP", "I2IP", "P2R", "R2P")
 # Values of other lanes come by the pipe of the accesses, and through the passes of shared memory: in the recordings in tests/data/causes,
-# the measured load of that pipe is one for each access, each shuffle and each reading of the thread's index, within 0.7 % in 60 of the
-# 61 with shuffles.
+# that pipe's measured load is one for each access, each shuffle and each read of the thread's index, within 0.7 % in 60 of the 61 with
+# shuffles.
 _ON_LSU = ("SHFL",)
 # Lanes of an SM for double precision, by compute capability; GPUs for games have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
 FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
-# The most lanes, on average, that act where one lane of each warp does something, such as store the warp's sum; two share it out already.
+# Up to this average of acting lanes, one lane of each warp does something alone, such as store the warp's sum. Two share it out already.
 ONE_LANE = 1.5
 LANE_MISSING = 1 / LANES  # one lane of a warp
 _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
@@ -158,14 +159,14 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
 
 
 def _forward_from(branch: Instruction) -> int | None:
-    """Returns the place to which a branch leads forward."""
+    """Returns the offset to which a branch leads forward."""
     target = branch.target if branch.name == "BRA" else None
     return target if target is not None and target > branch.offset else None
 
 
 class Site:
-    """One instruction that ran. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue. A branch
-    forward `leads_to` an offset, past what it may pass by.
+    """One instruction that ran. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue. A
+    forward branch `leads_to` an offset, past the code that it may skip.
 
     There are thousands of them, and a diagnosis reads each again and again: hence plain attributes.
     """
@@ -227,7 +228,7 @@ class Site:
 
     @property
     def bytes_asked(self) -> float:
-        """Returns how many different bytes its lanes ask for at most. Several may ask for the same ones: they fill no more than the fewest sectors that hold them."""
+        """Returns how many different bytes its lanes ask for at most: one width a lane, or all of the fewest sectors that hold them."""
         if self.ideal_sectors is None:
             return self.bytes_of_lanes
         filled = self.ideal_sectors * SECTOR_BYTES
@@ -239,7 +240,7 @@ class Site:
 
     @property
     def multiplies_from_shared(self) -> bool:
-        """Returns whether the tensor cores read a factor from shared memory themselves, at a place that registers describe."""
+        """Returns whether the tensor cores read a factor from shared memory themselves, at an address that registers describe."""
         return self.kind == "tensor" and "gdesc[" in self.instruction.text
 
     @property
@@ -258,7 +259,7 @@ class Site:
 _CONVERSION_OF_DOUBLES = re.compile(r"F2F\.F(32\.F64|64\.F32)")
 _ON_FP64 = ("issue", "fp64")
 # CS2R, which writes zeros to pairs of registers, takes the ALU of an H100 and an H200, and no pipe of an A100 and an RTX 4090: there, the
-# measured load is that of the other instructions alone, even if 45 % of what would be its load were CS2R.
+# other instructions alone make up the measured load, even where CS2R would be 45 % of it.
 _CLEARS_PAIRS, _CLEARS_ON_ALU_SINCE = "CS2R", 9.0
 _ON_ALU = ("issue", "alu")
 
@@ -279,7 +280,7 @@ def only_some(work: Mapping[Site, float]) -> dict[Site, float]:
 
 
 def part_of(work: Mapping[Site, float], parts: Mapping[Site, float]) -> float:
-    """Returns which part of the work of some instructions these parts of them are; of others, they are none."""
+    """Returns which part of all `work` goes with these parts of instructions; instructions without any work add nothing."""
     gone = sum([part * work[site] for site, part in parts.items() if site in work])
     return gone / whole if (whole := sum(work.values())) else 0.0
 

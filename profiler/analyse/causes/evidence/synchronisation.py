@@ -8,7 +8,7 @@ from itertools import takewhile
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 
-# What orders an atomic with other accesses stands around it: it waits for stores before it, and empties L1 after it.
+# These stand around an atomic, to order it with other accesses: they wait for the stores before it, and empty L1 after it.
 _ORDERING = (*FENCES, "CGAERRBAR", "CCTL")
 
 

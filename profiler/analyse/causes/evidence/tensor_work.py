@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from profiler.analyse.causes.evidence.sites import SIZE_IS_UNKNOWN, Site
 from profiler.analyse.code.opcodes import factor_bits, tensor_product
 
-# Cycles of the tensor pipe of an SM's quarter on compute capability 9.0 for what one `mma.sync` of 16 x 8 x 16 multiplies: the kernel
-# `multiply_fragments` in tests/data/causes keeps the pipe full with one every 6.0 cycles. As a `wgmma`, the same takes 4: 512
-# multiply-adds a cycle.
+# Cycles of the tensor pipe in a quarter of an SM of compute capability 9.0 for a product of 16 x 8 x 16. The kernel
+# `multiply_fragments` in tests/data/causes keeps the pipe full with one such `mma.sync` every 6.0 cycles. As a `wgmma`, the same takes
+# 4: 512 multiply-adds a cycle.
 _OF_MMA, _OF_WGMMA = 6.0, 4.0
 _WITH_WGMMA = "9.0"
 
@@ -20,14 +20,14 @@ def _count_multiply_adds(site: Site) -> float:
 
 
 def count_uses(tensor: Iterable[Site], staged: Iterable[Site]) -> float | None:
-    """Returns how many multiply-adds are made for each staged value, of which each takes two; None where the work or the copies are not counted."""
+    """Returns how many multiply-adds, of two values each, use each staged value; None where the work or the copies are not counted."""
     work = {site: _count_multiply_adds(site) for site in tensor}
     staged = list(staged)
     total = sum(work.values())
     if not total or any(site.instruction.name in SIZE_IS_UNKNOWN for site in staged):
         return None
     size = sum(factor_bits(site.opcode) / 8 * part for site, part in work.items()) / total
-    # Less than lanes ask for where a predicate of a copy fills their place with zeros.
+    # Less than the lanes ask for, where the predicate of a copy fills in zeros instead.
     loaded = sum(site.bytes_asked for site in staged)
     return total / (loaded / size) if loaded else None
 

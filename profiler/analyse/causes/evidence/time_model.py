@@ -2,10 +2,10 @@
 
 A kernel's time has three parts. A launch starts and ends; no change of the code shortens that. Schedulers
 have no warp, as at the end of a launch; that shrinks with the work before it. In the rest, warps follow each
-other in their places (`latency.py`); the faster they do, the less time it takes.
+other in their slots (`latency.py`); the faster they do, the less time it takes.
 
-The bound is harder: of the resources whose work the change leaves as it is, the busiest still needs its time, even if all
-waiting ended. The record in docs/track-record.md says how far to trust the estimates.
+The bound is harder: even if all waiting ended, the resources whose work the change does not reduce still need their time,
+and the busiest of them decides. The record in docs/track-record.md says how far to trust the estimates.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from profiler.analyse.causes.evidence.latency import LAUNCH, NOT_SELECTED, Circle, Effect, Places
+from profiler.analyse.causes.evidence.latency import LAUNCH, NOT_SELECTED, Circle, Effect, WarpSlots
 
 NO_WARP = "no_warp"  # a scheduler has no warp: this part of the waiting is no stall
-# Of what is within reach. The recorded copies lie between 0.94 and 1.0 of it: what is left beyond 0.9 is what sizes and the order
-# of the accesses change.
+# As a part of what is within reach. The recorded copies reach 0.94 to 1.0 of it. Beyond 0.9, only sizes and the order of the
+# accesses make a difference.
 AT_MEMORY = 0.9
-# Nothing runs at the peak of device memory, and turning its bus round between reads and writes takes time: of the ladders in
+# Nothing runs at the peak of device memory, and turning its bus round between reads and writes takes time: in the ladders of
 # runs/, on an H200, the sums reach 0.94 of the peak and the copies 0.89.
 ONE_WAY, BOTH_WAYS = 0.94, 0.89
 # Kernels that do nothing but read from L2 keep it at 79 to 84 % of its peak, and a product of tiles at 88 % (`l2` in
@@ -43,8 +43,8 @@ def reachable_of_dram(read: float, written: float) -> float:
 def reachable_of_l2(l2: float, dram: float) -> float:
     """Returns the part of L2's peak that is within reach: all of it unless L2 is full by itself.
 
-    L2's counter never reads lower than that of device memory, whose traffic passes through L2; it then counts
-    more than L2's own work.
+    L2's counter never reads lower than that of device memory, because its traffic passes through L2. The counter
+    then shows more than L2's own work.
     """
     is_full = l2 >= AT_MEMORY * _REACHABLE_OF_L2 and l2 > dram
     return _REACHABLE_OF_L2 if is_full else 1.0
@@ -52,10 +52,10 @@ def reachable_of_l2(l2: float, dram: float) -> float:
 
 @dataclass(frozen=True)
 class AtWork:
-    """The part of the time in which an SM has a warp, and that in which all SMs at work would be done if they ended together.
+    """The part of the time in which an SM has a warp, and the part that all SMs at work would need if they ended together.
 
-    What one SM has of each unit idles while it has no warp. L2 and device memory serve the others meanwhile: they are as busy as there
-    are SMs at work, and most of all while there are all of them.
+    An SM's own units idle while it has no warp. L2 and device memory serve the other SMs meanwhile: the more SMs work, the busier
+    they are, and most of all while all of them work.
     """
 
     each: float = 1.0
@@ -67,21 +67,21 @@ class AtWork:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """`busy` is each resource's share of the time, 0 to 1. `waits` divides the time in which the busiest idles.
+    """`busy` is each resource's share of the time, 0 to 1. `waits` divides by reason the time in which the busiest idles.
 
     `issuing` is the part of a warp's time in which it issues, and `ready` the part in which it could but
-    another warp does. `starting` is the part of the kernel's time in which it starts and ends. `at_work` says in which part of it the
-    work goes on.
+    another warp does. `starting` is the part of the kernel's time in which it starts and ends. `at_work` says in which part of
+    that time SMs work.
     """
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
-    # Parts that no code needs, whatever causes them.
+    # The parts of resources' work that no code needs, whatever causes them.
     avoidable: Mapping[str, float] = field(default_factory=dict)
     issuing: float = 0.0
     ready: float = 0.0
     starting: float = 0.0
-    places: Places = field(default_factory=Places)
+    warp_slots: WarpSlots = field(default_factory=WarpSlots)
     at_work: AtWork = field(default_factory=AtWork)
 
     @property
@@ -90,7 +90,7 @@ class TimeModel:
 
     @property
     def l2_is_full(self) -> bool:
-        """Returns whether L2 is at its peak, and busier than device memory: else it may only pass on what that delivers."""
+        """Returns whether L2 is at its peak, and busier than device memory. Otherwise it may only pass on that memory's traffic."""
         l2 = self.busy.get("l2", 0.0)
         return l2 >= AT_MEMORY and l2 > self.busy.get("dram", 0.0)
 
@@ -113,11 +113,11 @@ class TimeModel:
         return (1.0 - self.starting) * saved
 
     def taken(self, effect: Effect) -> float:
-        """Returns the part of the time that what a change removes takes, however much of it is hidden behind other work.
+        """Returns which part of the time the removed work or waiting takes, even if other work hides it.
 
-        That is the work of the unit that has most of it, or the waiting.
+        That is the larger of the waiting and the work of the unit that loses most.
         """
-        loads = {**self.busy, LAUNCH: self.places.launching}
+        loads = {**self.busy, LAUNCH: self.warp_slots.launching}
         work = max(
             (effect.resources.get(unit, 0.0) * load for unit, load in loads.items()),
             default=0.0,
@@ -135,16 +135,16 @@ class TimeModel:
     @cached_property
     def _circle(self) -> Circle:
         running = 1.0 - self.wait_share(NO_WARP)
-        kept = 1.0 - self.places.empty
+        kept = 1.0 - self.warp_slots.empty
         waits = {reason: kept * self.life_share(reason) for reason in self.waits if reason != NO_WARP}
         return Circle(
             {
                 unit: min(1.0, share / min(running, self.at_work.of(unit)))
-                for unit, share in {**self.busy, LAUNCH: self.places.launching}.items()
+                for unit, share in {**self.busy, LAUNCH: self.warp_slots.launching}.items()
             },
             kept * self.issuing,
             {**waits, NOT_SELECTED: kept * self.ready},
-            self.places,
+            self.warp_slots,
         )
 
     def bound(
@@ -157,7 +157,7 @@ class TimeModel:
         """Returns the most that a change could save, and the resource that still needs the rest of the time.
 
         The change does not touch the work of the resources that it `leaves`, except for the parts that may be `spared` on the way.
-        The resource is None if the estimate itself is the bound: what the change saves, where that is known already.
+        The resource is None if the estimate itself is the bound. `saved` is the estimate, if it is known already.
         """
         gone = (effect.resources, self.avoidable, spared or {})
         kept = {

@@ -22,20 +22,20 @@ def _busiest_of_memory(figures: Figures) -> float:
 
 
 def _active_part(figures: Figures) -> float:
-    """Returns the part of the time in which an SM has a warp; where that is not recorded, in which one of its schedulers has."""
+    """Returns the part of the time in which an SM has a warp; if that is not recorded, the part in which one of its schedulers has one."""
     if "sm_active_cycles" in figures:
         return figures["sm_active_cycles"] / figures["cycles"]
     return figures["active_pct"] / 100
 
 
-# The figures that say how busy a unit is, of its peak, and what they are figures of, as the start of a sentence.
+# The figures that say how busy a unit is, as a part of its peak, and the start of a sentence about each.
 UNITS: Mapping[str, str] = {
     "dram_throughput_pct": "Device memory is", "l2_pct": "L2 is", "l1_pct": "L1 is", "lsu_pipe_pct": "The LSU pipe is",
     "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
     "fp64_pipe_pct": "The FP64 pipe is", "xu_pipe_pct": "The special-function unit is", "tensor_pipe_pct": "The tensor pipe is",
 }  # fmt: skip
-# What the catalogue does not hold: what the GPU has, which older versions of ncu record as an attribute of the device only, and the
-# cycles in which an SM has a warp.
+# What the catalogue lacks: the GPU's properties, which older versions of ncu record only as attributes of the device, and the cycles in
+# which an SM has a warp.
 _UNCATALOGUED: Mapping[str, tuple[str, ...]] = {
     "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
     "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
@@ -51,16 +51,16 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
     ("empty_pct", lambda figures: 100 - figures["active_pct"]),
     ("stalled_pct", lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
     ("sm_cycles", lambda figures: figures["cycles"] * figures["sms"]),
-    # L1, which shared memory is a part of, is measured in the cycles in which its SM has a warp.
+    # L1, with shared memory as a part of it, is measured over the cycles in which its SM has a warp.
     ("l1_pct", lambda figures: figures["l1_throughput_pct"] * _active_part(figures)),
-    # Of all SMs: instructions executed, by their rate per SM and cycle, are their cycles.
+    # Cycles over all SMs: the executed instructions, divided by how many an SM executes a cycle.
     ("l1_cycles", lambda figures: figures["l1_pct"] / 100 * figures["inst_executed"] / figures["inst_per_cycle"]),
     ("l1_cycles_per_access", lambda figures: figures["l1_pct"] / figures["lsu_pipe_pct"]),
-    # Shared memory makes one pass a cycle at most. Instructions executed, by their rate per SM and cycle, are the cycles of all SMs.
+    # Shared memory makes one pass a cycle at most. The cycles of all SMs are found as above.
     ("shared_pct", lambda figures: 100 * figures["shared_wavefronts"] * figures["inst_per_cycle"] / figures["inst_executed"]),
     ("shared_of_l1_pct", lambda figures: 100 * figures["shared_pct"] / figures["l1_pct"]),
     # L2's throughput also counts an activity that none of its own counters shows: on kernels that stream through device memory it
-    # reads 92 % where the busiest of those reads 59 %. The busiest of all memory units is not exceeded.
+    # reads 92 % where the busiest of those reads 59 %. So it counts up to the load of the busiest unit of memory at most.
     ("l2_pct", lambda figures: min(figures["l2_throughput_pct"], _busiest_of_memory(figures))),
 )  # fmt: skip
 

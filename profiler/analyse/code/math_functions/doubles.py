@@ -1,10 +1,10 @@
 """Knows how many instructions the functions of doubles take that the compiler puts in line: divisions, roots, norms, exponentials, logarithms and sines.
 
-An instruction in; how many of a function it stands for out, and how many in single precision. Each evaluation is known by a few of its
-instructions: the guess of the special-function unit, which a dozen others refine, and a constant that it tests or masks with. The sizes
-were counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same, or up to seven more), without the moves of
-constants, which loops share, and without the slow path. Atan and cbrt have no such constant, and erf has only its terms:
-sm_90 and sm_100 move these, at times once for several evaluations, and sm_80 does not.
+An instruction comes in; out goes for how many instructions of a function it stands, and how many these are in single precision. Each
+evaluation is known by a few of its instructions: the guess of the special-function unit, which a dozen others refine, and a constant
+that it tests or masks with. The sizes were counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same, or up to
+seven more), without the moves of constants, which loops share, and without the slow path. Atan and cbrt have no such constant. Erf has
+only the terms of its polynomial: sm_90 and sm_100 move these, at times once for several evaluations, and sm_80 does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from profiler.analyse.code.math_functions.sizes import SCALED_NORM, TESTED_RECIP
 
 
 class _Size(NamedTuple):
-    """How many instructions a function has, in single precision, and how many may be spared with as many digits."""
+    """How many instructions a function has, how many in single precision, and how many may be spared with as many digits."""
 
     in_line: float
     of_floats: float
@@ -26,7 +26,7 @@ class _Size(NamedTuple):
 _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_RECIPROCAL, _OF_A_RECIPROCAL_ROOT = "0x300402", "0x7fe00000"
 _RECIPROCAL_ROOT_OF_FLOATS = 4  # with what scales a denormal number
-# The reciprocal of a root is no more than what is asked for, and that in a logarithm, tanh or erfc divides nothing.
+# Neither a reciprocal root, which is just what is asked for, nor the reciprocal in a logarithm, tanh or erfc is a division to spare.
 _OF_A_ROOT = _Size(5, TESTED_ROOT.precise - _RECIPROCAL_ROOT_OF_FLOATS, 17)
 _OF_A_LOGARITHM = _Size(41, 24 - TESTED_RECIPROCAL.precise, -11)
 _OF_A_SINE = _Size(16, 15)
@@ -50,7 +50,7 @@ _SIZES = {
     "-0.082518599927425384521": _OF_A_SINE,  # sin and cos: 28; sinpi and cospi, too
     "0.11223486810922622681": _OF_A_SINE,  # of sm_100
 }
-# The guesses say less than these: an arctangent and a cube root refine one as well.
+# Without the guesses, which say less: an arctangent and a cube root refine one as well.
 _TESTS = frozenset({_OF_A_RECIPROCAL, _OF_A_RECIPROCAL_ROOT, *_SIZES} - {_QUOTIENT, _ROOT})
 _NONE = _Size(0, 0)
 
@@ -66,7 +66,7 @@ def size_in_line(instruction: Instruction) -> float:
 
 
 def size_of_division(instruction: Instruction) -> float:
-    """Returns the same of what may be spared with as many digits: divisions, roots and norms."""
+    """Returns how many of them may be spared with as many digits: those of divisions, roots and norms."""
     return _size_of(instruction).dividing
 
 

@@ -1,6 +1,6 @@
 """Knows the functions of single precision that have no fast form: `-use_fast_math` leaves them as they are.
 
-An instruction in; the function out of whose polynomial it is. Terms and sizes are those of CUDA 13.0 for sm_80, 90 and 100.
+An instruction comes in; out goes the function whose polynomial it is part of. Terms and sizes are of CUDA 13.0 for sm_80, 90 and 100.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from profiler.analyse.code.math_functions.sizes import NONE, Size, find_by_term
 class LastingFunction:
     """A function without a fast form. A `formula` can replace it if it has one; otherwise only a shorter polynomial can.
 
-    Each evaluation runs `instructions`, or an unknown number of them (None) if its branches decide. `inner` is the size of those
-    that look like functions with a fast form: it computes an exponential or a precise reciprocal on the way.
+    Each evaluation runs `instructions`, or an unknown number of them (None) if its branches decide. On the way it may compute an
+    exponential or a precise reciprocal, which look like functions with a fast form: `inner` is their size.
     """
 
     name: str

@@ -23,7 +23,7 @@ from profiler.analyse.code.code import KEPT, Instruction, parse_text
 class Size:
     """The number of instructions of a function, and of its fast form, of which `special` run on the special-function unit.
 
-    `form` is the intrinsic of the fast form, where one does. That of another base is a product away.
+    `form` is the intrinsic of the fast form, if there is one. A function of another base takes one more product.
     """
 
     precise: float
@@ -42,8 +42,8 @@ NONE = Size(0, 0)
 FAST_DIVISION, FAST_POWER, FAST_ROOT = "__fdividef", "__powf", "rsqrtf"
 FAST_SINE, FAST_TANGENT = "__sinf", "__tanf"
 _Found = TypeVar("_Found")
-# An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
-# these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
+# An exponential scales its argument. If the result is denormal, it halves the argument and squares the result: FMUL, FSETP, FMUL, MUFU, FMUL.
+# One of these five is for 1.442695 (log2(e)), and exp2f lacks it. A logarithm is as long.
 _BY_UNIT = {
     "MUFU.EX2": Size(4, 4, 1),
     "MUFU.LG2": Size(4, 4, 1),
@@ -58,8 +58,8 @@ _BY_UNIT = {
 _OF_A_RECIPROCAL = "0x1800000"
 _OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
 TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1, FAST_DIVISION), Size(10, 4, 1, FAST_ROOT)
-# A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
-# hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
+# A norm scales its numbers by a power of two before it squares them, lest a square overflows, and scales the root back: 13 instructions
+# in hypotf, and 16 in norm3df. If the squares are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"
 SCALED_NORM = Size(13, 0)
 _BY_TERM = {
@@ -140,7 +140,7 @@ def rounds_exponent(instruction: Instruction) -> bool:
 
 
 def has_branches(instruction: Instruction) -> bool:
-    """Returns whether a function has such branches that compilers do not unroll a loop around it, for one instruction of each evaluation."""
+    """Returns whether a function's branches keep compilers from unrolling a loop around it, for one instruction of each evaluation."""
     return instruction.name in _WITH_TERMS and not _WITH_BRANCHES.isdisjoint(terms_in(instruction.text))
 
 
@@ -159,5 +159,5 @@ def terms_in(text: str) -> tuple[float, ...]:
 
 
 def find_by_term(table: Mapping[float, _Found], text: str) -> _Found | None:
-    """Returns what the table has for a constant among an instruction's operands; reading these takes the time, and `terms_in` keeps them."""
+    """Returns what the table has for a constant among an instruction's operands. Reading these takes the time, so `terms_in` keeps them."""
     return next((table[term] for term in terms_in(text) if term in table), None)

@@ -1,23 +1,25 @@
-"""The circle of warps on an SM: what a change of its latencies, queues, places and launches makes of its speed."""
+"""The circle of warps on an SM: what a change of its latencies, queues, slots and launches makes of its speed."""
 
 import pytest
 from hypothesis import given, strategies as st
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.evidence.latency import Circle, Effect, Places, find_root
+from profiler.analyse.causes.evidence.latency import Circle, Effect, WarpSlots, find_root
 from profiler.analyse.causes.evidence.measured_time import hits_of_loads_in_l2, latency_of_hits
 
 LOADED = {"long_scoreboard": 1.0}
-FEW, MANY = Places(warps=4), Places(warps=64)
+FEW, MANY = WarpSlots(warps=4), WarpSlots(warps=64)
 
 
-def circle(busy=None, waits=None, issuing=0.0, places=MANY):
-    return Circle(busy or {}, issuing, waits or {"wait": 1.0 - issuing}, places)
+def circle(busy=None, waits=None, issuing=0.0, warp_slots=MANY):
+    return Circle(busy or {}, issuing, waits or {"wait": 1.0 - issuing}, warp_slots)
 
 
 def test_without_a_change_the_circle_turns_as_before():
     loads = {"long_scoreboard": 0.5, "not_selected": 0.1, "barrier": 0.2}
-    same = circle({"dram": 0.7, "issue": 0.3}, loads, 0.1, Places({"long_scoreboard": 0.4}, 0.1, 0.05, 0.6))
+    same = circle(
+        {"dram": 0.7, "issue": 0.3}, loads, 0.1, WarpSlots({"long_scoreboard": 0.4}, 0.1, 0.05, 0.6)
+    )
     assert same.speedup(Effect()) == pytest.approx(1.0)
 
 
@@ -33,31 +35,31 @@ def test_more_warps_fill_the_busiest_unit_and_no_more():
 
 
 def test_few_warps_queue_less_for_each_other():
-    alone, crowded = (circle({"dram": 0.5}, places=one).speedup(Effect(warps=1.5)) for one in (FEW, MANY))
+    alone, crowded = (circle({"dram": 0.5}, warp_slots=one).speedup(Effect(warps=1.5)) for one in (FEW, MANY))
     assert 1.0 < alone < crowded  # of many, each finds the unit free until it is nearly full
 
 
 def test_a_warp_that_was_alone_finds_others_in_the_queue_when_more_are_there():
-    alone = circle({"dram": 0.5}, places=Places(warps=1))
+    alone = circle({"dram": 0.5}, warp_slots=WarpSlots(warps=1))
     assert 1.4 < alone.speedup(Effect(warps=2.0)) < 1.8
     assert alone.speedup(Effect(waits={"wait": 0.5})) == pytest.approx(2.0)  # as often, and still alone
 
 
 def test_who_is_left_alone_queues_for_nobody_and_gets_less_done_than_those_before():
-    alone = circle({"dram": 0.1}, LOADED, places=Places({"long_scoreboard": 0.5}, warps=4))
+    alone = circle({"dram": 0.1}, LOADED, warp_slots=WarpSlots({"long_scoreboard": 0.5}, warps=4))
     assert alone.speedup(Effect(waits={"long_scoreboard": 0.75}, warps=1 / 64)) == 1.0
     assert 1.0 < alone.speedup(Effect(waits={"long_scoreboard": 0.75}, warps=1 / 4)) <= 2.0
 
 
 @pytest.mark.parametrize(("reason", "faster"), [("wait", 2.0), ("dispatch", 2 / 1.4)])
 def test_more_warps_wait_longer_for_a_dispatcher_that_holds_all_of_them_back(reason, faster):
-    waiting = circle(waits={reason: 0.4, "long_scoreboard": 0.6}, places=Places(LOADED))
+    waiting = circle(waits={reason: 0.4, "long_scoreboard": 0.6}, warp_slots=WarpSlots(LOADED))
     assert waiting.speedup(Effect(warps=2.0)) == pytest.approx(faster)
 
 
 def test_requests_that_are_lighter_shorten_queues_and_requests_that_are_fewer_their_latency_too():
     half = {"long_scoreboard": 0.5}
-    queued, unloaded = (circle({"dram": 0.1}, LOADED, places=Places(one)) for one in ({}, LOADED))
+    queued, unloaded = (circle({"dram": 0.1}, LOADED, warp_slots=WarpSlots(one)) for one in ({}, LOADED))
     assert queued.speedup(Effect(lighter=half)) == pytest.approx(2.0, rel=0.05)
     assert queued.speedup(Effect(waits=half)) == pytest.approx(2.0, rel=0.05)
     assert unloaded.speedup(Effect(lighter=half)) == pytest.approx(1.0)
@@ -93,30 +95,32 @@ def test_who_waits_at_a_barrier_waits_as_much_less_as_warps_take_shorter_turns()
 
 
 def test_the_next_warp_comes_no_sooner_however_short_the_one_before_it_is():
-    short_lived = circle(waits={"wait": 0.5}, places=Places(empty=0.5, refilling=0.5))
+    short_lived = circle(waits={"wait": 0.5}, warp_slots=WarpSlots(empty=0.5, refilling=0.5))
     assert short_lived.speedup(Effect(waits={"wait": 1.0})) == pytest.approx(2.0)
-    uneven = circle(waits={"wait": 0.5}, places=Places(empty=0.5))  # the rest of the block is still at work
+    uneven = circle(
+        waits={"wait": 0.5}, warp_slots=WarpSlots(empty=0.5)
+    )  # the rest of the block is still at work
     assert uneven.speedup(Effect(waits={"wait": 0.75})) == pytest.approx(4.0)
 
 
 def test_a_gpu_that_is_busy_with_launching_blocks_gets_faster_by_launching_fewer():
-    tiny = circle(waits={"wait": 0.2}, places=Places(empty=0.8, refilling=0.1, launching=1.0))
-    tiny = Circle({"launch": 1.0}, 0.0, tiny.waits, tiny.places)
+    tiny = circle(waits={"wait": 0.2}, warp_slots=WarpSlots(empty=0.8, refilling=0.1, launching=1.0))
+    tiny = Circle({"launch": 1.0}, 0.0, tiny.waits, tiny.warp_slots)
     assert tiny.speedup(Effect(waits={"wait": 1.0})) == pytest.approx(1.0)
     assert tiny.speedup(Effect({"launch": 7 / 8})) > 2.5
 
 
 @pytest.mark.parametrize("warps", [64.0, 2.0**60])
 def test_a_full_unit_has_a_queue_however_many_share_it(warps):
-    circle = Circle({"dram": 1.0}, 0.1, {"long_scoreboard": 0.9}, Places(warps=warps))
+    circle = Circle({"dram": 1.0}, 0.1, {"long_scoreboard": 0.9}, WarpSlots(warps=warps))
     assert circle.speedup(Effect({"dram": 0.5})) > 1.0
 
 
 @pytest.mark.parametrize(("of_some", "faster"), [(0.0, 1 / 0.9), (1.0, 1 / 0.7)])
 def test_others_wait_at_a_barrier_for_a_latency_that_only_some_warps_have(of_some, faster):
     """Of five parts of a turn, a load takes one, of which half goes; others wait two at a barrier, which half goes with it or stays."""
-    places = Places({"long_scoreboard": 1.0}, of_some={"long_scoreboard": of_some})
-    waiting = circle(waits={"barrier": 0.4, "wait": 0.4, "long_scoreboard": 0.2}, places=places)
+    slots = WarpSlots({"long_scoreboard": 1.0}, of_some={"long_scoreboard": of_some})
+    waiting = circle(waits={"barrier": 0.4, "wait": 0.4, "long_scoreboard": 0.2}, warp_slots=slots)
     assert waiting.speedup(Effect(waits={"long_scoreboard": 0.5})) == pytest.approx(faster, rel=0.01)
 
 

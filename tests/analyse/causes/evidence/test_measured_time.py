@@ -47,7 +47,7 @@ def test_what_a_quarter_of_the_warps_wait_for_before_a_barrier_the_others_wait_f
     lines = [(LOAD, executed), (ADD, executed), barrier, ("STG.E [R2.64], R5", 10.0)]
     evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 50}}, 3: {"waits": {"wait": 9}}})
     # What stands behind the last barrier is waited for at none.
-    assert model_of(evidence).places.of_some == (
+    assert model_of(evidence).warp_slots.of_some == (
         {} if of_some is None else {"long_scoreboard": pytest.approx(of_some)}
     )
 
@@ -56,13 +56,13 @@ def test_no_barrier_of_another_function_waits_for_what_stands_before_it_in_the_f
     lines = [(LOAD, 25.0), (ADD, 25.0), ("BAR.SYNC.DEFER_BLOCKING 0x0", 100.0)]
     evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 50}}})
     evidence.sites[-1].function += 1
-    assert model_of(evidence).places.of_some == {}
+    assert model_of(evidence).warp_slots.of_some == {}
 
 
 def test_who_waits_behind_contended_atomics_waits_in_their_queue():
     evidence = evidence_of(ATOMIC, LOAD, ADD, facts={2: {"waits": {"long_scoreboard": 50}}})
-    places = model_of(evidence, contended=True).places
-    assert places.of_some["long_scoreboard"] == places.unloaded["long_scoreboard"] == 1.0
+    slots = model_of(evidence, contended=True).warp_slots
+    assert slots.of_some["long_scoreboard"] == slots.unloaded["long_scoreboard"] == 1.0
 
 
 # One SM, which could have multiplied integers for 2,000 warps.

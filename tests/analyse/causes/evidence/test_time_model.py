@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, WarpSlots
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
     AtWork,
@@ -24,7 +24,7 @@ def models(draw):
         {name: draw(fractions) for name in RESOURCES},
         {name: share / sum(shares) for name, share in zip(REASONS, shares, strict=True)},
         {"dram": draw(fractions)},
-        places=Places(
+        warp_slots=WarpSlots(
             {"long_scoreboard": draw(fractions)}, 0.2, 0.1, draw(fractions), draw(st.floats(1, 64))
         ),
     )

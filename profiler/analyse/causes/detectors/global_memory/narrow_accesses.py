@@ -72,7 +72,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     bases = {base_of(site) for site in sites}
     single = find_single_values(evidence)
     total = sum(site.bytes_of_lanes for site in accesses if site not in single)
-    moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases)
+    moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases and site not in single)
     if not sites or 2 * moved < total:
         return
     fills_requests = any(site.width >= _FILLING_BITS for site in sites)

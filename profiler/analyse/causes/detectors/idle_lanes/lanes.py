@@ -192,9 +192,9 @@ def _working_in_places_of_ended(evidence: Evidence, guards: Mapping[Site, float]
         for guard, behind in pairwise(evidence.sites)
         if guard in guards and guard.instruction.name == "EXIT" and guard in differing
     )
-    places = evidence.model.places
-    filled = min(ended / warps, places.empty - places.refilling)
-    return 1 + filled / (1 - places.empty)
+    slots = evidence.model.warp_slots
+    filled = min(ended / warps, slots.empty - slots.refilling)
+    return 1 + filled / (1 - slots.empty)
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:

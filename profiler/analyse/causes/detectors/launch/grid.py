@@ -172,8 +172,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # If one warp works while the others of its block are missing, idle-lanes says how to share its work out.
     unexplained = max(0.0, missing * (1.0 - sum(find_lone_warps(evidence).values())) - no_block)
-    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill them faster.
-    unexplained *= 1.0 - evidence.model.places.launching
+    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
+    unexplained *= 1.0 - evidence.model.warp_slots.launching
     of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)
     if not may_work_differently(evidence):
         of_warps = 0.0

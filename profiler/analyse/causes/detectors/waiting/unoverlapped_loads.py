@@ -273,7 +273,7 @@ def _overlapped(evidence: Evidence, site: Site) -> float:
     if len(together) < ENOUGH_LOADS:
         return EIGHTFOLD
     registers = sum(map(_registers_of, together))
-    latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
+    latency = evidence.model.warp_slots.unloaded.get("long_scoreboard", 0.0)
     return max(1 / ENOUGH_LOADS, latency * (1 - registers / _REGISTERS_FOR_LOADS))
 
 

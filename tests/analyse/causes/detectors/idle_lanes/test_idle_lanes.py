@@ -4,7 +4,7 @@ import pytest
 from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.latency import WarpSlots
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
 WHOLE = active(32.0)
@@ -254,8 +254,8 @@ def test_warps_that_end_without_work_keep_places_from_others_until_their_block_e
     """Of 100 warps of 50 blocks, 70 end."""
     lines = (f"S2R R3, {tested}", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", leaving)
     work = executing(30.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
-    places = Places(empty=empty)
-    evidence = evidence_of(*lines, *work, "EXIT", each=active(30.0), grid=50, block=64, places=places)
+    slots = WarpSlots(empty=empty)
+    evidence = evidence_of(*lines, *work, "EXIT", each=active(30.0), grid=50, block=64, warp_slots=slots)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.startswith("Whole warps")
     assert candidate.effect.warps == pytest.approx(times)

@@ -19,7 +19,7 @@ from made_evidence import (
 from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.detectors.retries import add_retries
-from profiler.analyse.causes.evidence.latency import UNNAMED, Places
+from profiler.analyse.causes.evidence.latency import UNNAMED, WarpSlots
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
@@ -291,7 +291,7 @@ def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, wor
         LOAD,
         figures={"waves": 20.0},
         waits={"long_scoreboard": 0.8, "wait": 0.2},
-        places=Places(unloaded={"long_scoreboard": latency}),
+        warp_slots=WarpSlots(unloaded={"long_scoreboard": latency}),
     )
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
@@ -342,7 +342,7 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
         figures=figures,
         busy=dict.fromkeys(BUSY, 0.0),
         waits={"long_scoreboard": 1.0},
-        places=Places(launching=launching),
+        warp_slots=WarpSlots(launching=launching),
     )
     found = list(grid.detect_imbalance(evidence))
     assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])

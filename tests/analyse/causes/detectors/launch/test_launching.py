@@ -4,7 +4,7 @@ import pytest
 from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.latency import WarpSlots
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 
 
@@ -19,13 +19,13 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 )
 def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refilling, launching, worth):
     """Warps wait for memory for 80 % of their time."""
-    places = Places(empty=empty, refilling=refilling, launching=launching)
+    slots = WarpSlots(empty=empty, refilling=refilling, launching=launching)
     evidence = evidence_of(
         "LDG.E R4, [R2.64]",
         "EXIT",
         figures={"waves": 200.0},
         waits={"long_scoreboard": 0.8, "wait": 0.2},
-        places=places,
+        warp_slots=slots,
     )
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)

@@ -4,7 +4,7 @@ import pytest
 from made_evidence import APART, LOAD, TOGETHER, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.latency import WarpSlots
 
 
 def test_loads_that_nobody_waits_for_overlap_well_enough():
@@ -63,7 +63,7 @@ def test_over_four_loads_under_way_hide_more_of_the_latency_and_no_queues(opcode
     lines = [f"{opcode} R{10 + 4 * one}, [R2.64+{16 * one:#x}]" for one in range(loads)]
     facts = {loads: {"waits": {"long_scoreboard": 50}}}
     evidence = evidence_of(
-        *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})
+        *lines, "FADD R5, R5, R10", facts=facts, warp_slots=WarpSlots({"long_scoreboard": latency})
     )
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
