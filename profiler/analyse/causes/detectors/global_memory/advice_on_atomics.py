@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.global_memory.updated_places import (
     ATOMIC_CONTENTION,
@@ -15,41 +15,50 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_swap
-from profiler.analyse.causes.flow.dataflow import all_makers, makers_of_address, makers_of_value
+from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
+    makers_of_address,
+    makers_of_value,
+    readers_behind,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import SECTOR_BYTES
+from profiler.text import without_capital
 
-IN_ORDER = (
+# Advice in CUDA C++, and in Triton.
+_Advice = tuple[str, str]
+_IN_ORDER = (
     "The old value is used, as where it says which place comes next: take room by one update for all elements of a {0} that go to one counter, and let a "
     "prefix sum give each of them its place in that. The more elements a {0} has, the fewer updates are left."
 )
-WITHOUT_FENCES = "Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
-WITHOUT_FENCES_IN_TRITON = (
-    'Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
+_WITHOUT_FENCES = (
+    "Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`).",
+    'Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).',
 )
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 _CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
 _WHERE_IT_CHANGES = (
     "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
-    "warp that have the same place."
-)
-_WHERE_IT_CHANGES_IN_TRITON = (
+    "warp that have the same place.",
     "Load the places first, and let the `mask` of the atomic take only the elements that change theirs, as to a minimum those that are less; where a "
-    "program has several elements for one place, reduce them first (`tl.min`, `tl.max`, `tl.reduce`)."
+    "program has several elements for one place, reduce them first (`tl.min`, `tl.max`, `tl.reduce`).",
 )
-_STORE = "Nothing reads the old value: store instead of exchanging."
-_STORE_IN_TRITON = "Nothing reads the old value: call `tl.store` instead of `tl.atomic_xchg`."
+_STORE = (
+    "Nothing reads the old value: store instead of exchanging.",
+    "Nothing reads the old value: call `tl.store` instead of `tl.atomic_xchg`.",
+)
 _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
 )
 _TURNS_UPDATE_ONE_PLACE = "The turns of a loop update one place: "
 _ONCE_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}}, and update once, after the loop."
-_WITH_OTHERS_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}} first. After the loop, {{}}"
+_FIRST_IN_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}} first. After the loop, "
+_VALUE_IS_IN = ("register", "variable")
 _UNTIL_PLACE_CHANGES = "Successive turns of a loop update one place: keep the value in a {} until the place changes, and update only then."
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
@@ -84,8 +93,8 @@ _BY_ONE_LANE_ALREADY = {
     "global": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): ",
     "shared": "One lane of each warp updates already: ",
 }
-OF_FLOATS = re.compile(r"\.B?F\d")
-_NOT_REDUCED = re.compile(rf"{OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
+_OF_FLOATS = re.compile(r"\.B?F\d")
+_NOT_REDUCED = re.compile(rf"{_OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
 _IN_LARGER_BLOCKS = (
     "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
     "combine the results of all blocks in a second launch."
@@ -108,48 +117,60 @@ _IN_ONE_PROGRAM = (
 )
 
 
-def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> tuple[str, str]:
-    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them.
+def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> _Advice:
+    """Returns what to do about these atomics of one memory; "" for Triton where its usual words fit.
 
-    Words of Triton come with it where it has its own.
+    If most of them are alike in what they are for, there may be a way without most updates. Otherwise, the places that they update decide who can add up.
     """
-    # An exchange after a loop of others may release a lock.
-    releases = any(".CAS" in one.opcode for one in evidence.of("atomic", "shared atomic"))
-    ways = (
-        (_is_store, (_STORE, _STORE_IN_TRITON)),
-        (_chooses, (_WHERE_IT_CHANGES, _WHERE_IT_CHANGES_IN_TRITON)),
+    of_sites = {site: weights[site] for site in sites}
+    ways: tuple[tuple[Callable[[Evidence, Site], bool], _Advice], ...] = (
+        (_gives_places, _in_both(_IN_ORDER, "block", "program")),
+        (_could_store, _STORE),
+        (_chooses, _WHERE_IT_CHANGES),
+        (stays_for_turns, _in_both(_UNTIL_PLACE_CHANGES, *_VALUE_IS_IN)),
     )
-    for is_alike, instead in ways[1:] if releases else ways:
-        alike = sum(weights[site] for site in sites if is_alike(evidence, site))
-        if 2 * alike > sum(weights[site] for site in sites):
+    for is_alike, instead in ways:
+        if are_most(of_sites, (site for site in sites if is_alike(evidence, site))):
             return instead
-    updated, where = find_updated(evidence, {site: weights[site] for site in sites}), MEMORY[sites[0].kind]
+    updated, where = find_updated(evidence, of_sites), MEMORY[sites[0].kind]
     # A block of one warp has nothing left to add up when its warp has.
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
         where = "shared"
-    advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
-    staying = sum(weights[site] for site in sites if stays_for_turns(evidence, site))
-    if 2 * staying > sum(weights[site] for site in sites):
-        return _UNTIL_PLACE_CHANGES.format("register"), _UNTIL_PLACE_CHANGES.format("variable")
-    repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
-    if 2 * repeating <= sum(weights[site] for site in sites):
-        return (_BY_ONE_LANE_ALREADY[where] + _continued(advice) if updated == "by one lane" else advice), ""
-    if updated in ("places of warps", "places of lanes"):  # nothing is left to add up with others
-        return _ONCE_AFTER_LOOP.format("register"), _ONCE_AFTER_LOOP.format("variable")
-    return (
-        _WITH_OTHERS_AFTER_LOOP.format("register", _continued(advice)),
-        _WITH_OTHERS_AFTER_LOOP.format("variable", _continued(IN_TRITON[ATOMIC_CONTENTION])),
-    )
+    advice = _for_type(evidence, _ADVICE[where][updated])
+    if are_most(of_sites, (site for site in sites if _repeats_its_place(evidence, site))):
+        # Nothing is left to add up with others.
+        if updated in ("places of warps", "places of lanes"):
+            return _in_both(_ONCE_AFTER_LOOP, *_VALUE_IS_IN)
+        before, before_in_triton = _in_both(_FIRST_IN_LOOP, *_VALUE_IS_IN)
+        return (
+            before + without_capital(advice),
+            before_in_triton + without_capital(IN_TRITON[ATOMIC_CONTENTION]),
+        )
+    if updated == "by one lane":
+        return _BY_ONE_LANE_ALREADY[where] + without_capital(advice), ""
+    return advice, ""
 
 
-def _continued(sentence: str) -> str:
-    """Returns the sentence as the rest of one that has begun."""
-    return sentence[0].lower() + sentence[1:]
+def leave_out_fences(advice: _Advice, first: bool) -> _Advice:
+    """Returns the advice to leave out fences, before other advice or after it."""
+    (without, without_in_triton), (other, in_triton) = _WITHOUT_FENCES, advice
+    if first:
+        return f"{without} {other}", f"{without_in_triton} {in_triton}".rstrip()
+    return f"{other} {without}", f"{in_triton or IN_TRITON[ATOMIC_CONTENTION]} {without_in_triton}"
 
 
-def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
+def are_most(weights: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether more than half of the weight is that of some of these atomics."""
+    return 2 * sum(weights[site] for site in some) > sum(weights.values())
+
+
+def _in_both(advice: str, word: str, in_triton: str) -> _Advice:
+    return advice.format(word), advice.format(in_triton)
+
+
+def advise_larger_blocks(evidence: Evidence) -> _Advice | None:
     """Returns the advice where blocks have to take more elements, so that updates become fewer, also for Triton; None elsewhere."""
-    sites = evidence.of("atomic", "shared atomic")
+    sites = evidence.of(*MEMORY)
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.lane_executions for site in evidence.of("atomic"))
     # Where far fewer blocks update, what they find decides that, and not how much they take.
@@ -160,7 +181,21 @@ def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
     return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
 
 
-def _is_store(_: Evidence, site: Site) -> bool:
+def _gives_places(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a thread computes with the count that was there before, as one does that takes the next place in a queue.
+
+    A thread that only compares the count asks whether it is the last, or too many.
+    """
+    counts = ".ADD" in site.opcode and not _OF_FLOATS.search(site.opcode)
+    return counts and any(one.instruction.name != "ISETP" for one in readers_behind(evidence, site))
+
+
+def _could_store(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a store would do. Beside a loop that swaps, an exchange may release a lock."""
+    return _is_store(site) and not any(".CAS" in one.opcode for one in evidence.of(*MEMORY))
+
+
+def _is_store(site: Site) -> bool:
     return ".EXCH" in site.opcode and not site.use.written
 
 
@@ -193,7 +228,7 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
     differing = find_differing_in_block(evidence)
     return bool(updating) and not any(
         evidence.innermost_loop(site)
-        or _is_store(evidence, site)
+        or _is_store(site)
         or _chooses(evidence, site)
         or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
@@ -214,8 +249,10 @@ def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
     return site.instruction.name == "LOP3" and any((shape.threads - 1) & ~mask for mask in masks)
 
 
-def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
-    others = any(_NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in sites)
+def _for_type(evidence: Evidence, advice: str) -> str:
+    others = any(
+        _NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in evidence.of(*MEMORY)
+    )
     return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
 
 
