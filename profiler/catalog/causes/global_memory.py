@@ -61,7 +61,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
             "Loads that hold the kernel up and request many times the bytes that device memory delivers; loads whose address says that they repeat: "
-            "in a loop or a later one, in all rows of a block, or for all indices with the same remainder. If L2 is as fast as it can be, also what many blocks load alike. "
+            "in a loop or a later one, in all rows of a block, or for all indices with the same remainder. What many blocks load alike, if device memory "
+            "delivers it to each of them, or if L2 does and is as fast as it can be; then also the neighbours of a point, which others load as well. "
             "Sums that a block makes step by step in global memory count too. Where blocks load the same data, the sums that they exchange between threads go with these loads."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
