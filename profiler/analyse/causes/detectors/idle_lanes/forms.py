@@ -47,6 +47,10 @@ _ONE_FOR_ALL = (
     "Let all lanes take part: share out steps that do not depend on each other, such as the turns of a loop, or combine the values of a warp by "
     "shuffles (`__shfl_down_sync`), and pass only one value a warp through shared memory.",
 )
+_ONE_FILLS = (
+    "One lane fills shared memory for all",
+    "Let all lanes take part: share out what it copies, so that neighbouring lanes take neighbouring elements.",
+)
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
     "Let values pass less often: let each thread take several elements before its warp combines them, or give a warp a row of its "
@@ -103,6 +107,8 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
+            if not any(site.kind == "shared load" for site in of_one):
+                return _ONE_FILLS
             left_by_all = any(
                 site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
                 for site in evidence.sites
