@@ -107,7 +107,8 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
-            if not any(site.kind == "shared load" for site in of_one):
+            filled = sum(site.executed for site in of_one if _fills_shared(evidence, site))
+            if filled > sum(site.executed for site in of_one if site.kind == "shared load"):
                 return _ONE_FILLS
             left_by_all = any(
                 site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
@@ -126,6 +127,11 @@ def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[st
     if not evidence.has_costs:
         return _SPLIT_OR_IDLE
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+
+
+def _fills_shared(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction stores in shared memory what was loaded from global memory."""
+    return site.stores_in_shared and any(one.kind == "global load" for one in makers_of_value(evidence, site))
 
 
 def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:

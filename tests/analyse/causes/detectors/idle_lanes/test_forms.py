@@ -26,7 +26,7 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
 @pytest.mark.parametrize(
     ("lines", "says", "advises"),
     [
-        ([*((line, ONE) for line, _ in LOADED[:2]), LOADED[2]], "One lane fills shared memory for all", "what it copies"),
+        ([("LDG.E.64 R4, [R2.64]", ONE), ("STS [R3], R4", ONE), ("STS [R3+0x4], R5", ONE), (BARRIER, ALL)], "One lane fills shared memory for all", "what it copies"),
         ([*LOADED, *added_up(ONE)], "One lane works on what all have left in shared memory", "combine the values"),
         ([(line, ONE) for line, _ in LOADED] + added_up(ONE), "One lane of a warp does all of its work", "its share of the elements"),
         ([*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE)], "Values pass through shared memory in steps", "by shuffles"),
