@@ -303,8 +303,9 @@ MEMORY_HEADLINE = (
 
 _TENSOR_PIPE = "tensor_pipe_pct"
 _ARITHMETIC_PIPES = ("fma_pipe_pct", "alu_pipe_pct", "fp64_pipe_pct", "xu_pipe_pct", _TENSOR_PIPE)
-# Compilers move constants through the tensor pipe, too. Kernels of the blind tests that multiply no matrices keep it busy for 1 % of the time at most.
-_MULTIPLYING_PCT = 2.0
+# Compilers move constants through the tensor pipe, too. Of 157 kernels of others that multiply no matrices, one keeps it busy for 2.3 % of
+# the time, and all others for less than 2 %.
+_MULTIPLYING_PCT = 3.0
 BUSY_PCT = 10.0  # of its peak: what a unit does that works less decides little
 
 

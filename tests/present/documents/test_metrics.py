@@ -27,5 +27,5 @@ def test_the_tensor_pipe_has_a_row_if_it_multiplies_matrices():
         "l1_throughput_pct",
         "l2_throughput_pct",
     ]
-    assert first_rows(**busy, tensor_pipe_pct=2.0) == with_tensor
-    assert "tensor_pipe_pct" not in first_rows(**busy, tensor_pipe_pct=1.9)
+    assert first_rows(**busy, tensor_pipe_pct=3.0) == with_tensor
+    assert "tensor_pipe_pct" not in first_rows(**busy, tensor_pipe_pct=2.9)

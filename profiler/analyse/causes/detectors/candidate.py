@@ -60,3 +60,8 @@ class Candidate:
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]
+
+
+def are_most(weights: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether some instructions have more than half of the weight of all."""
+    return 2 * sum(weights[site] for site in some) > sum(weights.values())

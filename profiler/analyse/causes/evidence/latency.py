@@ -88,7 +88,7 @@ def _combined(parts: Collection[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WarpSlots:
-    """What is known of the slots that an SM has for warps, and of the warps in them.
+    """How long the slots of an SM, each of which holds one warp, are empty, and what the warps in them wait for.
 
     One turn of a slot lasts from the start of a warp in it to the start of the next one. Parts of the time are parts of a turn.
     `unloaded` gives for each stall reason the part of the waiting that is latency; the rest is queueing.

@@ -86,6 +86,8 @@ def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
     own = [one for one in inside if evidence.innermost_loop(one) == loop]
     stores = _stores_in(own) or _stores_in(inside)
+    if not stores:
+        return False
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)

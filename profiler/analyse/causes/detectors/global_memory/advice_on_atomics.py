@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from profiler.analyse.causes.detectors.candidate import are_most
 from profiler.analyse.causes.detectors.global_memory.updated_places import (
     ATOMIC_CONTENTION,
     MEMORY,
@@ -157,11 +158,6 @@ def leave_out_fences(advice: _Advice, first: bool) -> _Advice:
     if first:
         return f"{without} {other}", f"{without_in_triton} {in_triton}".rstrip()
     return f"{other} {without}", f"{in_triton or IN_TRITON[ATOMIC_CONTENTION]} {without_in_triton}"
-
-
-def are_most(weights: Mapping[Site, float], some: Iterable[Site]) -> bool:
-    """Returns whether more than half of the weight is that of some of these atomics."""
-    return 2 * sum(weights[site] for site in some) > sum(weights.values())
 
 
 def _in_both(advice: str, word: str, in_triton: str) -> _Advice:

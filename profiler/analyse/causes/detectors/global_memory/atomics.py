@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import Candidate, are_most
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     advise,
     advise_larger_blocks,
-    are_most,
     leave_out_fences,
 )
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
@@ -38,7 +37,7 @@ _Fences = Literal[
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of the atomics. Parts of the time are in percent."""
+    """What the atomics cost, and why. `waiting` and `busy` are in percent of the time."""
 
     spared: Mapping[
         Site, float

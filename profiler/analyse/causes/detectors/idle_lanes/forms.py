@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from itertools import pairwise
 
+from profiler.analyse.causes.detectors.candidate import are_most
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
@@ -99,12 +100,12 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
     processing = find_processing(evidence) - find_address_work(evidence)
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
-    if _are_most(work, exchanging) and any(site.kind in SHARED for site in exchanging):
+    if are_most(executed_parts(work), exchanging) and any(site.kind in SHARED for site in exchanging):
         of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
         by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
         if by_few and _passes_in_steps(evidence):
             return _STEPS, _advise_on_steps(evidence, exchanging), LESS_EXCHANGE
-        if _are_most(work, of_one):
+        if are_most(executed_parts(work), of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
             filled = sum(site.executed for site in of_one if _fills_shared(evidence, site))
@@ -185,7 +186,7 @@ def _bring_one_each(evidence: Evidence) -> bool:
 
 
 def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
-    return _are_most(idle, _find_passed_by(evidence) & idle.keys())
+    return are_most(executed_parts(idle), _find_passed_by(evidence) & idle.keys())
 
 
 def _passes_in_steps(evidence: Evidence) -> bool:
@@ -206,12 +207,6 @@ def _are_chosen_by_remainders(evidence: Evidence, sites: Set[Site]) -> bool:
     of_one_number = (test for test in tests if test.opcode.startswith(_OF_ONE_NUMBER))
     compared = {source for test in of_one_number for source in sources_of(evidence, test)}
     return not compared.isdisjoint(find_dividing(evidence))
-
-
-def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
-    """Returns whether most of the idle lanes are in some of the instructions."""
-    wasted = {site: share * site.executed for site, share in idle.items()}
-    return sum(wasted[site] for site in some) > sum(wasted.values()) / 2
 
 
 def _find_passed_by(evidence: Evidence) -> set[Site]:

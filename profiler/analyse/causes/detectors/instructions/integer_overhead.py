@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Set
 
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate, are_most
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
@@ -50,7 +50,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
     what, advice = (
         (_CHOOSE_REGISTERS, _advise_on_indices(evidence, indexed))
-        if _are_most(spared, indexed & spared.keys())
+        if are_most(spared, indexed & spared.keys())
         else _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
         else _say_addresses(evidence, spared, dividing)
@@ -81,7 +81,7 @@ def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[st
     advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
     if _leads_across_edges(evidence):
         advice = _COMPARE
-    if _are_most(spared, find_dividing_64_bits(evidence)):
+    if are_most(spared, find_dividing_64_bits(evidence)):
         return _DIVIDE.format(" of 64 bits"), _IN_32_BITS + advice
     return _DIVIDE.format(""), advice
 
@@ -163,11 +163,6 @@ _NO_DIVISION = (
 _COUNT_UP = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants."
 _COUNT_UP_ALONE = "Compute addresses once and count them up, and use 32-bit indices."
 _SEVERAL_ELEMENTS = "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit indices."
-
-
-def _are_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
-    """Returns whether more than half of what is spared is in these."""
-    return 2 * sum(spared[site] for site in some) > sum(spared.values())
 
 
 def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:

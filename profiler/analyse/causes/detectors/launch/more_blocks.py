@@ -63,7 +63,7 @@ def advise_more_blocks(evidence: Evidence, chains: float, are_there: bool) -> tu
 
 def _advise_smaller(evidence: Evidence) -> str:
     """Returns the advice that blocks may be smaller, if they are large and their threads exchange nothing."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    threads = evidence.shape.threads if evidence.shape else 0
     if threads <= ENOUGH_THREADS or any(one.kind in _EXCHANGING for one in evidence.sites):
         return ""
     return _SMALLER_BLOCKS.format(ENOUGH_THREADS, threads)

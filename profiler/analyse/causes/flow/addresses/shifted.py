@@ -11,8 +11,6 @@ from profiler.analyse.causes.flow.dataflow import all_makers, makers_of_address
 from profiler.analyse.causes.flow.repeated_loads import first_addresses
 from profiler.analyse.code.opcodes import WORD_BITS
 
-_WORD = 1 << WORD_BITS
-
 
 @kept
 def find_shifted_loads(evidence: Evidence) -> list[list[Site]]:
@@ -30,7 +28,7 @@ def find_shifted_loads(evidence: Evidence) -> list[list[Site]]:
         one, other = (first_addresses(sites, thread) for thread in ("", " of another"))
         for site, address in one.items():
             if site.kind == "global load" and address != other[site] and not _is_by_data(evidence, site):
-                apart = (address - other[site]) % _WORD
+                apart = (address - other[site]) % (1 << WORD_BITS)
                 groups[apart].append(site)
                 different[apart].add(address)
     return [loads for apart, loads in groups.items() if len(different[apart]) > 1]

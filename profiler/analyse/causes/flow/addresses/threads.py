@@ -45,7 +45,7 @@ _Read = tuple[Site, str]  # an instruction and a register that it reads
 
 
 class _NotKnownYet(Exception):
-    """What a register holds depends on what is still to be computed, such as a sum that a loop carries."""
+    """Says that the value of a register needs another value first, which no step has computed yet."""
 
 
 def offsets_of_threads(evidence: Evidence, access: Site) -> Sequence[int] | None:

@@ -46,8 +46,8 @@ def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acti
     assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
-@pytest.mark.parametrize(("times", "said"), [(1, 100), (0, 100)])
-def test_one_value_for_all_threads_is_no_part_of_the_data(times, said):
+@pytest.mark.parametrize("times", [0, 1])
+def test_one_value_for_all_threads_is_no_part_of_the_data(times):
     """It is looked up from the same register on as an element of each thread, once the pointer has moved on."""
     value = ["LDG.E R7, [R2.64+0x10]"] * times
     evidence = evidence_of(
@@ -55,7 +55,7 @@ def test_one_value_for_all_threads_is_no_part_of_the_data(times, said):
         facts={1: {"sectors": 100.0, "ideal_sectors": 100.0}, 3 + times: TOGETHER | {"waits": {"long_scoreboard": 50}}},
     )  # fmt: skip
     (candidate,) = narrow_accesses.detect_narrow(evidence)
-    assert candidate.sentence.startswith(f"{said} % of the data moves")
+    assert candidate.sentence.startswith("100 % of the data moves")
 
 
 @pytest.mark.parametrize(
