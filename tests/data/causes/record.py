@@ -35,6 +35,7 @@ PROGRAMS = [
     "by_threads",
     "planes",
     "scratch",
+    "recurrence",
     "far_neighbours",
     "keyed_hashes",
     "ordered_atomics",

@@ -17,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.same_in_turns import find_steady, has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
+from profiler.analyse.causes.flow.through_memory import find_stores_in_chains
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
@@ -135,14 +136,18 @@ def count_chains(evidence: Evidence) -> int:
 
 
 def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
-    """Returns the stores of what an iteration makes from the result of the one before, each with its loop. Stores to local memory count, too."""
+    """Returns the stores of what an iteration makes from the result of the one before, each with its loop. Stores to local memory count, too.
+
+    The iteration may have loaded that result again from where the one before stored it.
+    """
+    through_memory = find_stores_in_chains(evidence)
     return [
         (store, loop)
         for store in evidence.of("global store", "local")
         if store.instruction.name != "LDL"
         and (loop := evidence.innermost_loop(store))
         and has_fixed_address(evidence, store) == 0
-        and _stores_what_it_carries(evidence, store, loop)
+        and (store in through_memory or _stores_what_it_carries(evidence, store, loop))
     ]
 
 

@@ -7,16 +7,15 @@ of each loop. Two loads whose addresses begin at the same number read from the s
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
+from profiler.analyse.causes.flow.addresses.made_up import first_addresses
+from profiler.analyse.causes.flow.addresses.operations import WORDS
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
@@ -31,11 +30,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried_by
 from profiler.analyse.code.loops import Loop, loops_within
-from profiler.analyse.code.opcodes import WORD_BITS
-from profiler.analyse.code.registers import REGISTER
 
-_WORD = 1 << WORD_BITS
-_PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin fewer bytes apart than this read the same array: those of an unrolled loop, or of the parts that one thread takes.
 _NEAR_BYTES = 2**16
 _OFTEN = 2.0  # iterations on average, so that at least half of what is read was read before
@@ -191,7 +186,7 @@ def _again(addresses: Mapping[Site, int], loaded: Sequence[Site], loads: Sequenc
 
 def is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) -> bool:
     return any(
-        min((addresses[site] - addresses[one]) % _WORD, (addresses[one] - addresses[site]) % _WORD)
+        min((addresses[site] - addresses[one]) % WORDS, (addresses[one] - addresses[site]) % WORDS)
         < _NEAR_BYTES
         for one in others
     )
@@ -248,102 +243,6 @@ def _bytes_of_block(evidence: Evidence, loads: Sequence[Site], loop: Loop | None
     if entering is None or evidence.shape is None:
         return math.inf
     return sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
-
-
-def first_addresses(sites: Sequence[Site], thread: str = "") -> dict[Site, int]:
-    """Returns the lower half of the first address of each access, with made-up numbers for what is not in the code; each `thread` has its own.
-
-    All instructions act, as if all predicates held and no branch were taken: iterations that are peeled off a loop end one by
-    one.
-    """
-    numbers, needed = _MadeUp(thread), _find_needed(sites)
-    found: dict[Site, int] = {}
-    for site in sites:
-        if site.kind in _ACCESSES and not numbers.by_register.keys().isdisjoint(
-            address_registers(site.instruction)
-        ):
-            found[site] = numbers.address(site)
-        if site in needed:
-            numbers.by_register |= {name: numbers.result(site, name) for name in site.use.written}
-    return found
-
-
-def _find_needed(sites: Sequence[Site]) -> set[Site]:
-    """Returns the instructions from which addresses are made."""
-    found: set[Site] = set()
-    wanted: set[str] = set()
-    for site in reversed(sites):
-        if not wanted.isdisjoint(site.use.written):
-            found.add(site)
-            wanted = wanted.difference(site.use.written) | site.use.named
-        if site.kind in _ACCESSES:
-            wanted |= address_registers(site.instruction)
-    return found
-
-
-class _MadeUp(Operations[int]):
-    """Follows numbers of 32 bits through the code in the order of its text. A loaded value, or what else is not known, gets one of its own."""
-
-    def __init__(self, thread: str) -> None:
-        self.by_register: dict[str, int] = {}
-        self._thread = thread
-
-    def _of_thread(self, name: str) -> int:
-        return _make_up(f"{name}{self._thread}")
-
-    def held(self, site: Site, register: str) -> int:
-        return self.by_register.get(register, self._of_thread(f"{register} at {site.position}"))
-
-    def constant(self, number: int) -> int:
-        return number % _WORD
-
-    def result(self, site: Site, register: str) -> int:
-        """Returns what an instruction writes to a register. Its registers after the first hold upper halves, or the words that follow in memory."""
-        number, place = super().result(site, register), site.use.written.index(register)
-        if not (number and place):
-            return number
-        parameter = site.instruction.name in _LOOKING_UP and _PARAMETER.fullmatch(
-            site.instruction.operands[1]
-        )
-        # Another instruction may read that word alone.
-        return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
-
-    def special(self, register: str) -> int:
-        return 0 if register == "SRZ" else self._of_thread(register)
-
-    def elsewhere(self, operand: str, /) -> int:
-        is_for_all = operand.startswith("c[") and not REGISTER.search(operand)
-        return _make_up(operand) if is_for_all else self.special(operand)
-
-    def other(self, site: Site, taken: Sequence[int], /) -> int:
-        one = site.instruction
-        if one.name in _LOOKING_UP and not REGISTER.search(one.operands[1]):
-            return taken[0]
-        return self._of_thread(f"result of {site.position}")
-
-    def sum(self, one: int, other: int) -> int:
-        return (one + other) % _WORD
-
-    def product(self, one: int, other: int) -> int:
-        return one * other % _WORD
-
-    def shifted_left(self, value: int, by: int) -> int:
-        return (value << by) % _WORD if by < WORD_BITS else _make_up(f"{value} << {by}")
-
-    def shifted_right(self, value: int, by: int) -> int:
-        return value >> by if by < WORD_BITS else _make_up(f"{value} >> {by}")
-
-    def logic(self, values: Sequence[int], table: int) -> int:
-        return by_table(values, table) % _WORD
-
-
-def _word_of(parameter: re.Match[str], place: int) -> str:
-    """Returns the name of the 32-bit word that stands so many `place`s behind the start of this parameter."""
-    return f"{parameter[1]}[{int(parameter[2], 16) + 4 * place:#x}]"
-
-
-def _make_up(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest())
 
 
 def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:

@@ -16,12 +16,12 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.made_up import first_addresses
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, makers_of_address
 from profiler.analyse.causes.flow.repeated_loads import (
     NEARLY_ALIKE,
-    first_addresses,
     fits_in_block,
     is_near,
 )

@@ -49,6 +49,7 @@ from profiler.analyse.causes.flow.repeated_loads import (
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.through_memory import Passed, find_passed_through_memory
 from profiler.text import whole_percent
 
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
@@ -80,6 +81,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
     yield from _find_same_in_outer_turns(evidence)
+    yield from _find_passed_through_memory(evidence)
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
@@ -271,6 +273,30 @@ def _find_same_in_outer_turns(evidence: Evidence) -> Iterable[Candidate]:
             {"outer_turns": turns},
             in_triton="Load it once, before the outer loop, and keep it in a variable: as one block, where a loop reads it piece by piece.",
         )
+
+
+def _find_passed_through_memory(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields the loads of a loop that take up what the same thread has stored there shortly before."""
+    repeated = {
+        load: part
+        for load, passed in find_passed_through_memory(evidence).items()
+        if has_fixed_address(evidence, load) == 0 and (part := _part_passed(evidence, load, passed)) > 0
+    }
+    if repeated:
+        yield Candidate(
+            "redundant-global-loads",
+            "A loop loads what the same thread stored there a moment before: a result goes through memory from one turn to the next.",
+            "Keep the result in a register until the next turn, and store it as now. The compiler does not, where another store in between may change it.",
+            without_loads(evidence, repeated),
+            {site: site.sectors or site.executed for site in repeated},
+            in_triton="Keep the result in a variable until the next turn, and store it as now.",
+        )
+
+
+def _part_passed(evidence: Evidence, load: Site, passed: Passed) -> float:
+    """Returns the part of a load's executions that take what the loop stored. The first iterations take what was there before it."""
+    loop = evidence.innermost_loop(load)
+    return 1 - passed.turns / max(1.0, evidence.turns(load, loop)) if loop else 0.0
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:

@@ -21,7 +21,7 @@ CARRY = "IMAD.X"  # adds the carry to the upper half of a 64-bit sum, as a produ
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
 NEGATIVE = 1 << WORD_BITS - 1
-_WORD = 1 << WORD_BITS
+WORDS = 1 << WORD_BITS  # how many different words there are
 AND = 0xC0  # the table by which LOP3 computes a & b
 
 _Number = TypeVar("_Number")
@@ -80,7 +80,7 @@ class Operations(ABC, Generic[_Number]):
             return self.constant(0)
         if name.startswith("0x"):
             number = int(name, 16)
-            value = self.constant(number - _WORD if number >= NEGATIVE else number)
+            value = self.constant(number - WORDS if number >= NEGATIVE else number)
         else:
             value = self.held(site, name)
         factor = int(scale or 1) * (-1 if minus else 1)

@@ -7,9 +7,9 @@ from collections import defaultdict
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.made_up import first_addresses
+from profiler.analyse.causes.flow.addresses.operations import WORDS
 from profiler.analyse.causes.flow.dataflow import all_makers, makers_of_address
-from profiler.analyse.causes.flow.repeated_loads import first_addresses
-from profiler.analyse.code.opcodes import WORD_BITS
 
 
 @kept
@@ -28,7 +28,7 @@ def find_shifted_loads(evidence: Evidence) -> list[list[Site]]:
         one, other = (first_addresses(sites, thread) for thread in ("", " of another"))
         for site, address in one.items():
             if site.kind == "global load" and address != other[site] and not _is_by_data(evidence, site):
-                apart = (address - other[site]) % (1 << WORD_BITS)
+                apart = (address - other[site]) % WORDS
                 groups[apart].append(site)
                 different[apart].add(address)
     return [loads for apart, loads in groups.items() if len(different[apart]) > 1]
