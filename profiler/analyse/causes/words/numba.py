@@ -49,6 +49,6 @@ NUMBA = Words(
     count_up="Use unsigned indices of 32 bits (`np.uint32(i)`, `range(np.uint32(n))`): Numba tests others for being negative. Loops of a constant number of turns are unrolled, so that offsets become constants",
     narrow_indices="use unsigned indices of 32 bits (`np.uint32(i)`): Numba tests others for being negative",
     divide="divide `np.uint32`, which takes a third of the instructions that signed integers take,",
-    keep_loaded=" before the loop: Numba may not, because the arrays could overlap",
+    keep_loaded=": Numba cannot, because the arrays could overlap",
     constant_memory="`cuda.const.array_like`",
 )  # fmt: skip

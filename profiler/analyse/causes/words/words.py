@@ -78,5 +78,5 @@ class Words:
     relaxed: str = ""  # atomics without fences
     four_numbers: str = ""  # random ones that are drawn at once
     read_only: str = ""  # arrays to which nobody stores
-    keep_loaded: str = ""  # what lets the compiler keep a value, or where to load it if nothing does
+    keep_loaded: str = ""  # what lets the compiler keep a value in a register, or why it cannot
     constant_memory: str = ""
