@@ -31,7 +31,6 @@ from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.together import advise_after, find_hidden, saved_together
-from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME, TOO_SHORT
 from profiler.catalog.metrics import DURATION
@@ -184,7 +183,7 @@ def _cause(
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
-        try_=advise(evidence, candidate),
+        try_=candidate.advice_in(evidence.profile.language),
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1), limit),
         where=where,
         evidence={

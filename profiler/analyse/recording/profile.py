@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
+from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, group_launches
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric
@@ -101,6 +102,13 @@ class Profile:
             return None
         rows = self.run.columns("launches", "launch", "compute_capability").to_pylist()
         return next((row["compute_capability"] for row in rows if row["launch"] in self.numbers), None)
+
+    @cached_property
+    def language(self) -> Language:
+        """The language of its source, by its name as it is shown and as the compiler mangled it, and by the files of its lines."""
+        files = {one.file or "" for one in self.code.instructions} if self.code else set[str]()
+        mangled = labels_of(self.run.columns("launches", "mangled"), "mangled") if self.run else []
+        return language_of({self.kernel, *filter(None, mangled)}, files)
 
     @cached_property
     def code(self) -> Code | None:

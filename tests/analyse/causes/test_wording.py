@@ -2,7 +2,9 @@
 
 import ast
 import re
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import track_record
@@ -16,11 +18,13 @@ from profiler.analyse.causes.detectors.instructions import integer_overhead
 from profiler.analyse.causes.detectors.launch import little_work
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import CUTE_SAYS, advise, on_gpu, say_in
-from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
-from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
-from profiler.analyse.causes.words_of_triton import IN_TRITON
-from profiler.analyse.code.math_functions import sizes
+from profiler.analyse.causes.words.cuda import CUDA
+from profiler.analyse.causes.words.every import words_for
+from profiler.analyse.causes.words.julia import JULIA
+from profiler.analyse.causes.words.numba import NUMBA
+from profiler.analyse.causes.words.triton import FAST_IN_TRITON, IN_TRITON
+from profiler.analyse.causes.words.words import FastForms, Words
+from profiler.analyse.recording.languages import Language
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.causes.ceilings import CEILINGS
@@ -54,9 +58,8 @@ OF_ANY_LANGUAGE = {
 OF_TRITON = re.compile(
     r"\btl\.|num_warps|num_stages|libdevice\.|sem=|enable_fp_fusion|while lo < hi:|x\[:, index\]|DISABLE_PTXAS_OPT"
 )
-OF_JULIA_TOO = "`for each m: a[m] += index == m ? x : 0`"
 CODE = re.compile(r"`[^`]*`")
-NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
+KERNEL_OF_NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
 
 
 # A whole number before a percent sign, which may stand in the next string.
@@ -85,6 +88,10 @@ def runs():
 def advice(runs, name):
     run = runs[name]
     return {one.cause: one.try_ for one in diagnose(profile_kernel(run, track_record.kernel_of(run))).causes}
+
+
+def advise(evidence, candidate):
+    return candidate.advice_in(evidence.profile.language)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +137,7 @@ def test_a_kernel_of_numba_is_advised_in_words_of_numba(runs, name):
     found = advice(runs, name)
     assert found
     assert not any(ONLY_IN_CUDA.search(text) for text in found.values())
-    of_causes = {cause: text for cause, text in found.items() if cause in IN_NUMBA}
-    assert of_causes == {cause: IN_NUMBA[cause] for cause in of_causes}
+    assert found.get("fp64-arithmetic", NUMBA.without_doubles) == NUMBA.without_doubles
 
 
 @pytest.mark.parametrize(
@@ -151,8 +157,8 @@ def test_what_numba_calls_it_is_said_of_recorded_kernels(runs, name, cause, word
 @pytest.mark.parametrize(
     ("kernel", "file", "words"),
     [
-        (NUMBA, "made.py", "cuda.shfl_sync"),
-        (NUMBA, None, "cuda.shfl_sync"),  # compiled without lines
+        (KERNEL_OF_NUMBA, "made.py", "cuda.shfl_sync"),
+        (KERNEL_OF_NUMBA, None, "cuda.shfl_sync"),  # compiled without lines
         ("_ZN6cudapy8__main__9fill$2411E5ArrayIfLi2E1A8readonly9unalignedE", None, "cuda.shfl_sync"),
         ("a::fill[abi:v1](Array<complex<float>, (int)1, C, mutable, aligned>)", None, "cuda.shfl_sync"),
         ("fill(Array<float, (int)1, C>)", "made.cu", "`__shfl_sync`"),  # of a class that its author calls so
@@ -177,7 +183,7 @@ def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel
 @pytest.mark.parametrize(
     ("kernel", "file", "words"),
     [
-        (NUMBA, "made.py", "or a loop in steps of `cuda.gridsize(1)`)"),
+        (KERNEL_OF_NUMBA, "made.py", "or a loop in steps of `cuda.gridsize(1)`)"),
         ("fill", "made.cu", "or a grid-stride loop)"),
     ],
 )
@@ -188,34 +194,11 @@ def test_numba_has_a_word_of_its_own_for_a_loop_that_strides_over_the_grid(kerne
     assert words in advise(evidence, candidate)
 
 
-@pytest.mark.parametrize("kernel", [NUMBA, "julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)"])
-@pytest.mark.parametrize("is_shared", [True, False])
-def test_words_for_arrays_in_global_memory_are_not_said_of_shared_memory(kernel, is_shared):
-    evidence = evidence_of("LDS R4, [R2]", file=None)
-    object.__setattr__(evidence.profile, "kernel", kernel)
-    figures = {"shared_loads": 4.0, "wide_shared_loads": 1.0} if is_shared else {}
-    said = advise(evidence, Candidate("narrow-accesses", "", "Store the tile.", evidence=figures))
-    assert (said == "Store the tile.") == is_shared
-
-
-def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
-    """Yields what detectors say, and the remedies that they take from the list of causes, without what is replaced whole for the cause, and without what explains their code.
-
-    What is replaced stands where the candidate is made, or in the function that makes its advice there.
-    """
+def texts_of_detectors():
+    """Yields what detectors say, and the remedies that they take from the list of causes, without what explains their code."""
     for path in Path(detectors.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
-        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        left_out = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                left_out.add(node.value)
-            is_candidate = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate"
-            if is_candidate and getattr(node.args[0], "value", None) in replaced:
-                left_out.update(ast.walk(node))
-                makes_advice = functions.get(getattr(getattr(node.args[2], "func", None), "id", ""))
-                left_out.update(ast.walk(makes_advice) if makes_advice else ())
-        yield from texts_in(tree, left_out)
+        yield from texts_in(tree, {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)})
     yield from (one.remedy for one in CEILINGS)
 
 
@@ -254,26 +237,57 @@ def texts_with_named(tree, named):
     return [*texts_in(tree), *(text for name in names for text in texts_in(named[name]))]
 
 
-LANGUAGES = [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA), (CUTE_SAYS, {})]
+def words_in(words):
+    """Returns all words of a language, of which some are made for a number or a name."""
+    found = []
+    for one in vars(words).values():
+        if is_dataclass(one):
+            found += words_in(one)
+        else:
+            found += [one(16) if callable(one) else one] if not isinstance(one, tuple) else one
+    return found
 
 
-@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
-def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, whole):
-    texts = [text if " " in text else f"`{text.strip('`')}`" for text in texts_of_detectors(frozenset(whole))]
-    assert any(ONLY_IN_CUDA.search(text) for text in texts)
-    assert [text for text in texts if ONLY_IN_CUDA.search(say_in(says, text))] == []
+def code_in(texts):
+    return {one for text in texts for one in CODE.findall(text)}
 
 
-@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
-def test_all_code_in_advice_is_said_in_the_language_of_the_kernel(says, whole):
-    """A word of CUDA C++ that no list has is code too, which a language says otherwise or which is known to be of any."""
-    known = OF_ANY_LANGUAGE | {code for text in says.values() for code in CODE.findall(text)}
-    known |= {OF_JULIA_TOO} if says is JULIA_SAYS else set()
-    texts = [say_in(says, text) for text in texts_of_detectors(frozenset(whole)) if " " in text]
-    code = {
-        one for text in texts for one in CODE.findall(text) if "{" not in one and not OF_TRITON.search(one)
+def test_no_detector_says_a_word_of_cuda_itself():
+    """It would be printed for kernels of every language: the words of each stand in a module of its own."""
+    texts = [text if " " in text else f"`{text.strip('`')}`" for text in texts_of_detectors()]
+    assert len(texts) > 1000
+    assert [text for text in texts if ONLY_IN_CUDA.search(text)] == []
+
+
+def test_all_code_that_a_detector_writes_is_of_any_language():
+    """Code that looks like none of CUDA C++ is found so."""
+    of_others = {one for one in code_in(texts_of_detectors()) if "{" not in one and not OF_TRITON.search(one)}
+    assert of_others - OF_ANY_LANGUAGE == set()
+
+
+@pytest.mark.parametrize("language", ["Numba", "Julia", "CuTe DSL"])
+def test_no_language_says_a_word_of_cuda(language):
+    words, in_cuda = words_in(words_for(language, None)), words_in(CUDA)
+    assert any(ONLY_IN_CUDA.search(text) for text in in_cuda)
+    assert [text for text in words if ONLY_IN_CUDA.search(text)] == []
+    alike = {text for text in words if text in in_cuda and CODE.search(text)}
+    assert alike - {JULIA.choose_each} == set(), "in which Julia writes a condition alike"
+
+
+def test_what_every_language_says_unless_it_has_a_better_word_is_plain_english():
+    plain = [one.default for one in (*fields(Words), *fields(FastForms)) if isinstance(one.default, str)]
+    assert len(plain) > 10
+    assert [text for text in plain if "`" in text or ONLY_IN_CUDA.search(text)] == []
+
+
+def test_each_word_is_said_by_a_detector():
+    said = {
+        node.attr
+        for path in Path(detectors.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
     }
-    assert code - known == set()
+    assert {one.name for one in (*fields(Words), *fields(FastForms))} - said == set()
 
 
 def test_what_was_found_is_said_in_words_of_no_language():
@@ -283,40 +297,38 @@ def test_what_was_found_is_said_in_words_of_no_language():
     ]
     assert len(found) > 50
     assert [text for text in found if ONLY_IN_CUDA.search(text)] == []
+    assert not any(asks_for_words(node.args[1]) for node, _ in candidates_of_detectors())
+
+
+def asks_for_words(tree):
+    return any(isinstance(node, ast.Attribute) and node.attr == "words" for node in ast.walk(tree))
 
 
 def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_triton():
     """Advice for a cause that has no words of Triton is said as it is."""
     left = {
-        text
-        for node, named in candidates_of_detectors()
+        f"{path.stem}: {ast.unparse(node.args[0])}"
+        for path in Path(detectors.__file__).parent.rglob("*.py")
+        if asks_for_words(tree := ast.parse(path.read_text()))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate"
         if not any(keyword.arg == "in_triton" for keyword in node.keywords)
         and getattr(node.args[0], "value", None) not in IN_TRITON
-        for text in texts_with_named(node.args[2], named)
     }
-    assert left
-    assert [text for text in left if ONLY_IN_CUDA.search(text)] == []
-
-
-@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
-def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(says, whole):
-    texts = [*texts_of_detectors(frozenset(whole)), *(on_gpu(text, "7.5") for text in texts_of_detectors())]
-    texts += re.findall(
-        r"`__\w+`", re.sub(r'"(__\w+)"', r"`\1`", Path(sizes.__file__).read_text())
-    )  # fast forms
-    assert [word for word in says if not any(word in text for text in texts)] == []
-    assert not any(ONLY_IN_CUDA.search(text) for text in (*says.values(), *whole.values()))
-    assert set(whole) <= set(BY_NAME)
+    assert left == {
+        "occupancy: name",  # of a limit, and Triton has words for each
+        "redundant_instructions: 'redundant-instructions'",  # asks for none itself
+        "redundant_loads: name",  # of rows of threads, which no program has
+    }
 
 
 @pytest.mark.parametrize(
-    ("capability", "words"), [("8.6", "CG.memcpy_async"), ("7.5", "Load the next tile into registers")]
+    ("capability", "said"), [("8.6", "CG.memcpy_async"), ("7.5", "Load the next tile into registers")]
 )
-def test_kernels_of_julia_too_are_advised_nothing_that_their_gpu_lacks(monkeypatch, capability, words):
+def test_kernels_of_julia_too_are_advised_nothing_that_their_gpu_lacks(monkeypatch, capability, said):
     evidence = evidence_of("FADD R1, R1, R1", file="/home/me/fill.jl")
     monkeypatch.setitem(vars(evidence.profile), "compute_capability", capability)
-    advice = "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers hold the next tile instead, an SM"
-    assert words in advise(evidence, Candidate("loads-not-overlapped", "", advice))
+    assert said in evidence.words.next_tile
 
 
 def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():
@@ -370,7 +382,9 @@ def test_a_program_that_updates_once_is_not_told_to_update_once(blocks, words):
 
 def test_each_text_is_of_a_cause():
     assert set(IN_TRITON) <= set(BY_NAME)
-    assert not any(word in text for text in IN_TRITON.values() for word in OF_CUDA)
+    assert not any(
+        word in text for text in (*IN_TRITON.values(), *words_in(FAST_IN_TRITON)) for word in OF_CUDA
+    )
 
 
 @pytest.mark.parametrize(
@@ -395,16 +409,16 @@ def test_tiles_that_are_copied_ahead_can_be_copied_further_ahead():
     assert "are copied ahead already: try" in advise(evidence, candidate)
 
 
-SINCE_AMPERE = ("cp.async", "__reduce_add_sync", "asynchronously (")
+SINCE_AMPERE = ("async", "__reduce_add_sync", "warp_reduction")
 
 
 @pytest.mark.parametrize("capability", ["7.0", "7.5", "8.0", "12.0", None])
-def test_gpus_before_ampere_are_advised_nothing_that_they_lack(capability):
-    advice = [text for text in texts_of_detectors(frozenset()) if any(word in text for word in SINCE_AMPERE)]
-    sentences = [text for text in advice if text[0].isupper()]
-    assert len(sentences) >= 3
-    left = [any(word in on_gpu(text, capability) for word in SINCE_AMPERE) for text in sentences]
-    assert left == [capability not in ("7.0", "7.5")] * len(sentences)
+@pytest.mark.parametrize("language", get_args(Language))
+def test_gpus_before_ampere_are_advised_nothing_that_they_lack(language, capability):
+    said = [
+        text for text in words_in(words_for(language, capability)) if re.search("|".join(SINCE_AMPERE), text)
+    ]
+    assert bool(said) == (capability not in ("7.0", "7.5") and language != "Numba")
 
 
 def test_every_share_of_a_whole_is_rounded_by_the_one_rule():

@@ -9,6 +9,8 @@ from profiler.analyse.causes.cause import is_ceiling
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.words.triton import IN_TRITON
+from profiler.analyse.recording.languages import Language
 
 # How many elements, loads or buffers take turns is the programmer's choice. Eight are assumed: they save seven eighths of what
 # each costs by itself. Four would leave a quarter of that cost and sixteen a sixteenth, so another choice is off by an eighth of
@@ -57,6 +59,11 @@ class Candidate:
     @property
     def is_ceiling(self) -> bool:
         return is_ceiling(self.name)
+
+    def advice_in(self, language: Language) -> str:
+        """Returns the advice, which is in the kernel's words already; in Triton, the change may be another one."""
+        in_triton = self.in_triton or IN_TRITON.get(self.name, "")
+        return in_triton if in_triton and language == "Triton" else self.advice
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]

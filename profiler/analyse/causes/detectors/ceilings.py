@@ -31,10 +31,7 @@ _REMEDIES = {
     "tensor": LESS_TO_MULTIPLY,
     "fma_heavy": "Do less arithmetic with integers, or pack several narrow values into one word.",
 }
-_WITH_WGMMA = (
-    f"Multiply by `wgmma` instead of `mma.sync` and `mma_sync`, as the kernels of cuBLAS and CUTLASS for this GPU do. {OTHERWISE_LESS}",
-    f"Let `tl.dot` multiply by `wgmma`: with 4 `num_warps` or 8, and 64 rows of the result or more (BLOCK_M). {OTHERWISE_LESS}",
-)
+_WGMMA_IN_TRITON = f"Let `tl.dot` multiply by `wgmma`: with 4 `num_warps` or 8, and 64 rows of the result or more (BLOCK_M). {OTHERWISE_LESS}"
 _UNSEEN = " The recording does not say whether all bytes that move are used, nor whether blocks could share those that move again and again."
 
 
@@ -60,9 +57,10 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         said, figures = _say(evidence, resource, what, busy, taken, mixed, as_wgmma)
         advice = _REMEDIES.get(resource) or BY_NAME[name].remedy
         # Triton's own words for this cause advise tensor cores. These multiply floats, so integers keep the advice for CUDA.
-        in_cuda, in_triton = (
-            _WITH_WGMMA if as_wgmma < busy else (advice, advice if resource == "fma_heavy" else "")
-        )
+        in_triton = advice if resource == "fma_heavy" else ""
+        if as_wgmma < busy:
+            advice = f"Multiply {evidence.words.by_wgmma}, as the kernels of cuBLAS and CUTLASS for this GPU do. {OTHERWISE_LESS}"
+            in_triton = _WGMMA_IN_TRITON
         yield Candidate(
             name,
             said
@@ -71,7 +69,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
                 if unfilled
                 else ""
             ),
-            f"{in_cuda}{_UNSEEN if unseen else ''}",
+            f"{advice}{_UNSEEN if unseen else ''}",
             evidence=figures,
             saves=0.0,
             # Its own work stays. The other instructions that take its cycles may go, however many they are now.

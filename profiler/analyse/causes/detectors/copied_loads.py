@@ -8,15 +8,12 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.words.words import Words
 
-# By the alignment in bytes that a vector needs, and that the addresses of a thread have.
-AT_ONCE = {
-    2: "at once (up to 2 bytes, a vector type)",
-    4: "at once (up to 4 bytes, a vector type)",
-    8: "at once (up to 8 bytes, a vector type)",
-    16: "at once (up to 16 bytes, a vector type)",
-}
-NEIGHBOURS_AT_ONCE = AT_ONCE[WIDEST_BITS // 8]
+
+def widest_at_once(words: Words) -> str:
+    """Returns how a thread accesses as many neighbouring elements as it can, as words behind these."""
+    return words.at_once(WIDEST_BITS // 8)
 
 
 def find_copied_loads(loads: Iterable[Site]) -> list[Site]:

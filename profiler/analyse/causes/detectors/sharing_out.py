@@ -18,10 +18,6 @@ SHARE_TURNS = (
     "equally many turns."
 )
 ADD_UP_ONCE = "If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
-_WALK = (
-    "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
-    "`blockDim.x`), and shuffles add up what all need."
-)
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
 _SO_FEW = "a program has so few elements that {} threads compute each of them, and one stores it"
 _MORE_ELEMENTS = "a larger BLOCK or, where that holds a whole row, several rows"
@@ -86,7 +82,10 @@ def share_out(evidence: Evidence) -> str:
         if is_alone or (site.sectors or 0.0) > site.executed
     }
     if 2 * sum(site.executed for site in walking) > sum(site.executed for site in accesses):
-        return _WALK
+        return (
+            "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from "
+            f"{evidence.words.thread[0]} on, in steps of {evidence.words.threads_in_x}), and shuffles add up what all need."
+        )
     together = LANES / evidence.shape.threads
     shared = (evidence.find("shared_bytes") or 0.0) * together
     warps = evidence.shape.blocks / together

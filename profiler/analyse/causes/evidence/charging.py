@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.latency import DRAM_CYCLES, L1_CYCLES
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -45,6 +45,9 @@ _FULL_PIPE = "math_pipe_throttle"
 # Special functions of an SM in each cycle, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic
 # Instructions").
 SPECIAL_LANES = 16
+# An SM has four texture units, each of which serves a lane a cycle at best ("NVIDIA H100 Tensor Core GPU Architecture", figure of the SM).
+# That is 8 cycles for a warp.
+_CYCLES_OF_A_FETCH = 8.0
 _COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
 _LINE_BYTES = 128  # of L1: loads of one line that are issued together hit or miss together
 _LOADS: tuple[Kind, ...] = ("global load", "local")
@@ -203,6 +206,15 @@ def find_cost_in_queue(site: Site) -> float:
     if site.kind not in GLOBAL:
         return 0.0
     return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors
+
+
+def count_cycles_in_l1(site: Site) -> float:
+    """Returns for how many cycles an access keeps L1 busy: at least one, even if all lanes load the same few sectors."""
+    if site.instruction.name in TEXTURE_FETCHES:
+        return site.executed * _CYCLES_OF_A_FETCH
+    if site.kind in GLOBAL and site.sectors:
+        return find_cost_in_queue(site)
+    return (site.sectors or 0.0) / SECTORS_A_CYCLE
 
 
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits, find_cost_in_queue
-from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE, estimate_costs, estimate_lanes
+from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits, count_cycles_in_l1
+from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import (
     hits_of_loads_in_l2,
@@ -24,9 +24,7 @@ from profiler.analyse.causes.evidence.measured_time import (
     wasted_dram,
 )
 from profiler.analyse.causes.evidence.sites import (
-    GLOBAL,
     SIZE_IS_UNKNOWN,
-    TEXTURE_FETCHES,
     Kind,
     Site,
     only_some,
@@ -36,6 +34,8 @@ from profiler.analyse.causes.evidence.sites import (
 )
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
+from profiler.analyse.causes.words.every import words_for
+from profiler.analyse.causes.words.words import Words
 from profiler.analyse.code.loops import Loop, loops_in, loops_within
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
@@ -44,9 +44,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
-# An SM has four texture units, each of which serves a lane a cycle at best ("NVIDIA H100 Tensor Core GPU Architecture", figure of the SM).
-# That is 8 cycles for a warp.
-_CYCLES_OF_A_FETCH = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +78,11 @@ class Evidence:
     @property
     def shape(self) -> LaunchShape | None:
         return self.profile.shapes[0] if self.profile.shapes else None
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of the kernel's language for what its GPU has."""
+        return words_for(self.profile.language, self.profile.compute_capability)
 
     @cached_property
     def waits_by_reason(self) -> Waits:
@@ -267,7 +269,7 @@ class Evidence:
         cycles, it is 59 % at most.
         """
         meeting = self._of_meeting_lanes
-        return only_some({site: _cycles_in_l1(site) + meeting.get(site, 0.0) for site in self.sites})
+        return only_some({site: count_cycles_in_l1(site) + meeting.get(site, 0.0) for site in self.sites})
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns by which part L2's work grows if L1 no longer holds anything for these loads."""
@@ -361,15 +363,6 @@ class Evidence:
     @cached_property
     def _units(self) -> dict[str, float]:
         return use_of_units(dict.fromkeys(self.sites, 1.0))
-
-
-def _cycles_in_l1(site: Site) -> float:
-    """Returns for how many cycles an access keeps L1 busy: at least one, even if all lanes load the same few sectors."""
-    if site.instruction.name in TEXTURE_FETCHES:
-        return site.executed * _CYCLES_OF_A_FETCH
-    if site.kind in GLOBAL and site.sectors:
-        return find_cost_in_queue(site)
-    return (site.sectors or 0.0) / SECTORS_A_CYCLE
 
 
 def gather(profile: Profile) -> Evidence:

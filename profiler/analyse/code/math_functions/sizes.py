@@ -40,7 +40,7 @@ class Size:
 
 NONE = Size(0, 0)
 FAST_DIVISION, FAST_POWER, FAST_ROOT = "__fdividef", "__powf", "rsqrtf"
-FAST_SINE, FAST_TANGENT = "__sinf", "__tanf"
+FAST_SINE, FAST_TANGENT, FAST_EXPONENTIAL, FAST_LOGARITHM = "__sinf", "__tanf", "__expf", "__logf"
 _Found = TypeVar("_Found")
 # An exponential scales its argument. If the result is denormal, it halves the argument and squares the result: FMUL, FSETP, FMUL, MUFU, FMUL.
 # One of these five is for 1.442695 (log2(e)), and exp2f lacks it. A logarithm is as long.
@@ -65,10 +65,10 @@ SCALED_NORM = Size(13, 0)
 _BY_TERM = {
     1.442695: Size(1, 1),
     0.6931472: Size(1, 1),
-    1.925963e-08: Size(3, 0, form="__expf"),  # expf: 8 and 5
-    7.059537e-08: Size(4, 1, form="__expf"),  # exp10f: 8 and 5
-    0.1408461: Size(23, 4, 1, "__logf"),  # logf and log10f: 24 and 5
-    0.1684539: Size(26, 3, 1, "__logf"),  # log2f: 27 and 4
+    1.925963e-08: Size(3, 0, form=FAST_EXPONENTIAL),  # expf: 8 and 5
+    7.059537e-08: Size(4, 1, form=FAST_EXPONENTIAL),  # exp10f: 8 and 5
+    0.1408461: Size(23, 4, 1, FAST_LOGARITHM),  # logf and log10f: 24 and 5
+    0.1684539: Size(26, 3, 1, FAST_LOGARITHM),  # log2f: 27 and 4
     # The logarithm in powf, which has 1.442695 three times: 35 and 4.
     1.925137e-08: Size(32, 1, 1, FAST_POWER),
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5

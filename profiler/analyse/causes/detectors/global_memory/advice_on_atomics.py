@@ -24,7 +24,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.same_in_turns import find_steady
-from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import without_capital
@@ -35,10 +35,7 @@ _IN_ORDER = (
     "The old value is used, as where it says which place comes next: take room by one update for all elements of a {0} that go to one counter, and let a "
     "prefix sum give each of them its place in that. The more elements a {0} has, the fewer updates are left."
 )
-_WITHOUT_FENCES = (
-    "Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`).",
-    'Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).',
-)
+_WITHOUT_FENCES = "Where no other access has to be in order with the updates, leave out their fences{}."
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 _CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
@@ -69,10 +66,10 @@ _IN_WARP = (
     "One lane of each warp updates already, and each warp a place of its own: let each warp take several elements for its place, add them up in a "
     "register, and update once."
 )
-_BY_ONE_OF_WARP = "Add up inside the warp (`__reduce_add_sync`, shuffles), so that one lane updates for all."
+_BY_ONE_OF_WARP = "Add up inside the warp ({warp_sum}), so that one lane updates for all."
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
-        "one place": "Add up inside the warp (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "one place": "Add up inside the warp ({warp_sum}), then inside the block in shared memory, and update global memory once "
         "a block.",
         "one place a warp": _BY_ONE_OF_WARP,
         "by one lane": "Add up inside the block in shared memory as well, and update global memory once a block.",
@@ -97,12 +94,12 @@ _BY_ONE_LANE_ALREADY = {
 _OF_FLOATS = re.compile(r"\.B?F\d")
 _NOT_REDUCED = re.compile(rf"{_OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
 _IN_LARGER_BLOCKS = (
-    "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
+    "There is one update a block already: let each block take more elements before it ({}), or let it store its result, and "
     "combine the results of all blocks in a second launch."
 )
 _WITH_LARGER_COPIES = (
     "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
-    "memory (a grid-stride loop, and fewer blocks)."
+    "memory ({}, and fewer blocks)."
 )
 _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "
@@ -137,7 +134,7 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
     # A block of one warp has nothing left to add up when its warp has.
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
         where = "shared"
-    advice = _for_type(evidence, _ADVICE[where][updated])
+    advice = _ADVICE[where][updated].format(warp_sum=_say_warp_sum(evidence))
     if are_most(of_sites, (site for site in sites if _repeats_its_place(evidence, site))):
         # Nothing is left to add up with others.
         if updated in ("places of warps", "places of lanes"):
@@ -152,9 +149,10 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
     return advice, ""
 
 
-def leave_out_fences(advice: _Advice, first: bool) -> _Advice:
+def leave_out_fences(evidence: Evidence, advice: _Advice, first: bool) -> _Advice:
     """Returns the advice to leave out fences, before other advice or after it."""
-    (without, without_in_triton), (other, in_triton) = _WITHOUT_FENCES, advice
+    without, without_in_triton = map(_WITHOUT_FENCES.format, (evidence.words.relaxed, ' (`sem="relaxed"`)'))
+    other, in_triton = advice
     if first:
         return f"{without} {other}", f"{without_in_triton} {in_triton}".rstrip()
     return f"{other} {without}", f"{in_triton or IN_TRITON[ATOMIC_CONTENTION]} {without_in_triton}"
@@ -171,9 +169,9 @@ def advise_larger_blocks(evidence: Evidence) -> _Advice | None:
     updates = sum(site.lane_executions for site in evidence.of("atomic"))
     # Where far fewer blocks update, what they find decides that, and not how much they take.
     if blocks < 2 * updates <= 2 * blocks:
-        return _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+        return _IN_LARGER_BLOCKS.format(evidence.words.grid_stride_loop), _IN_LARGER_PROGRAMS
     if _adds_copies_of_blocks(evidence, sites):
-        return _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
+        return _WITH_LARGER_COPIES.format(evidence.words.grid_stride_loop), _IN_ONE_PROGRAM
     return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
 
 
@@ -245,11 +243,11 @@ def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
     return site.instruction.name == "LOP3" and any((shape.threads - 1) & ~mask for mask in masks)
 
 
-def _for_type(evidence: Evidence, advice: str) -> str:
+def _say_warp_sum(evidence: Evidence) -> str:
     others = any(
         _NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in evidence.of(*MEMORY)
     )
-    return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
+    return evidence.words.shuffle_down if others else evidence.words.warp_sum
 
 
 def _swaps_in_float(evidence: Evidence, site: Site) -> bool:

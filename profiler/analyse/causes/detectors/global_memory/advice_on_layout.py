@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.analyse.causes.detectors.copied_loads import AT_ONCE
 from profiler.analyse.causes.detectors.global_memory.lanes_apart import (
     count_narrow_columns,
     find_costliest,
@@ -19,21 +18,13 @@ from profiler.analyse.causes.flow.addresses.indexed import find_structure
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_address_work_of
 from profiler.analyse.causes.flow.lane_values import find_differing
-from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.catalog.metrics import LANES
 from profiler.text import without_capital
 
 _THREADS = "T is the number of threads"
 _INTERLEAVE = f"Lay out the array so that element k of thread t is `x[k * T + t]` ({_THREADS})"
-_PASS_A_TILE = "pass a tile through shared memory"
-_TAKE_TURNS = (
-    f"Let thread t take elements t, t + T, t + 2T … ({_THREADS}, as in a grid-stride loop) instead of {{}}. Then {{}}, and "
-    "no thread needs what another one has computed."
-)
-_SHARE_ROW = (
-    "Let a warp take each row instead of a thread: lane l adds up elements l, l + 32, l + 64 … of it, and shuffles (`__shfl_xor_sync`) add up the sums "
-    f"of the lanes. Where rows are much shorter than a warp, {without_capital(_INTERLEAVE)}, or {_PASS_A_TILE}."
-)
+_TAKE_TURNS = f"Let thread t take elements t, t + T, t + 2T … ({_THREADS}, as in {{}}) instead of {{}}. Then {{}}, and no thread needs what another one has computed."
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
 _BRING_INTO_ORDER = (
@@ -51,7 +42,7 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
 
     `act` says what neighbouring threads then do, such as "read neighbouring elements". `by_data` says that loaded indices set the lanes apart.
     """
-    together = f"neighbouring threads {act}"
+    together, words = f"neighbouring threads {act}", evidence.words
     are_loads = sites[0].kind == "global load"
     if by_data:
         return (
@@ -64,27 +55,32 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
         case "short pieces":
             return f"Access the neighbouring elements of a thread {_at_once(evidence, sites)}, or let {together}."
         case "elements alike":
-            return _TAKE_TURNS.format(f"{count_elements_alike(evidence)} in a row", together)
+            return _TAKE_TURNS.format(
+                words.grid_stride_loop, f"{count_elements_alike(evidence)} in a row", together
+            )
         case "long pieces":
             return (
                 f"Access the neighbouring elements of a thread {_at_once(evidence, sites)}. That takes several pieces a thread: give it only one of "
                 f"them, or lay out the array so that piece k of thread t is number `k * T + t` ({_THREADS})."
             )
         case "unaligned pieces":
-            return f"{_INTERLEAVE}, and members of a structure in arrays of their own, so that {together}. Or {_PASS_A_TILE}."
+            return f"{_INTERLEAVE}, and members of a structure in arrays of their own, so that {together}. Or {words.pass_a_tile}."
         case "structure":
             return _separate_members(evidence, sites, together)
         case "exchange":
             return (
-                f"To let {together}, {_PASS_A_TILE}, or change the layout. Exchanging the indices would only set the "
+                f"To let {together}, {words.pass_a_tile}, or change the layout. Exchanging the indices would only set the "
                 f"{'stores' if are_loads else 'loads'} apart instead."
             )
         case "own turns":
-            return _TAKE_TURNS.format("a run of its own", together)
+            return _TAKE_TURNS.format(words.grid_stride_loop, "a run of its own", together)
         case "sums of rows":
-            return _SHARE_ROW
+            return (
+                f"Let a warp take each row instead of a thread: lane l adds up elements l, l + 32, l + 64 … of it, and shuffles ({words.shuffle_xor}) add up "
+                f"the sums of the lanes. Where rows are much shorter than a warp, {without_capital(_INTERLEAVE)}, or {words.pass_a_tile}."
+            )
         case "turns in order":
-            return f"{_another_layout(evidence, sites)}, so that {together}. Or {_PASS_A_TILE}."
+            return f"{_another_layout(evidence, sites)}, so that {together}. Or {words.pass_a_tile}."
         case "index":
             return _exchange_indices(evidence, sites, together)
 
@@ -102,18 +98,15 @@ def _separate_members(evidence: Evidence, sites: Sequence[Site], together: str) 
     begins = f" (here one begins every {size:,} bytes)" if size else ""
     at_once = _at_once(evidence, sites)
     access = f"access what lies together in one thread {at_once}, or " if at_once else ""
-    return f"Keep the members of a structure{begins} in arrays of their own, so that {together}. Or {access}{_PASS_A_TILE}."
+    return f"Keep the members of a structure{begins} in arrays of their own, so that {together}. Or {access}{evidence.words.pass_a_tile}."
 
 
 def _exchange_indices(evidence: Evidence, sites: Sequence[Site], together: str) -> str:
-    of_rows = " (such as a warp for each row, instead of a thread)" if evidence.loops_around(sites) else ""
-    shape = evidence.shape
+    shape, words = evidence.shape, evidence.words
+    of_rows = words.warp_for_row if evidence.loops_around(sites) else ""
     is_narrow = shape is not None and shape.block[0] < min(LANES, shape.threads)
     wider = f", in blocks that are {LANES} threads wide in x" if is_narrow else ""
-    return (
-        f"Let `threadIdx.x` count along the dimension of the array whose elements are neighbours in memory{of_rows}{wider}, so that {together}. "
-        f"Or {without_capital(_another_layout(evidence, sites))}, or {_PASS_A_TILE}."
-    )
+    return f"{words.neighbours_in_x}{of_rows}{wider}, so that {together}. Or {without_capital(_another_layout(evidence, sites))}, or {words.pass_a_tile}."
 
 
 def _another_layout(evidence: Evidence, sites: Sequence[Site]) -> str:
@@ -126,7 +119,7 @@ def _at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
     if not pieces.bytes_at_once:
         return ""
     if_aligned = "" if pieces.are_all_known else " if each thread's part begins at a multiple of that"
-    return f"{AT_ONCE[pieces.bytes_at_once]}{if_aligned}"
+    return f"{evidence.words.at_once(pieces.bytes_at_once)}{if_aligned}"
 
 
 def advise_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:

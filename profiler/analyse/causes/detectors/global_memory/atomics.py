@@ -63,7 +63,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     larger = advise_larger_blocks(evidence) if most == "atomic" else None
     advice = larger or advise(evidence, [site for site in sites if site.kind == most], facts.weights)
     if facts.fences in ("part", "most"):
-        advice = leave_out_fences(advice, first=facts.fences == "most")
+        advice = leave_out_fences(evidence, advice, first=facts.fences == "most")
     effect = evidence.without(facts.spared)
     yield Candidate(
         ATOMIC_CONTENTION,

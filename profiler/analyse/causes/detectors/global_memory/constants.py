@@ -19,10 +19,10 @@ _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 _LOOKUPS_FOR_A_COPY = L2_CYCLES / (2 * LANES)
 _IN_SHARED_MEMORY = (
     "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
-    "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
+    "where neighbouring lanes read neighbouring elements{}."
 )
 _IN_GLOBAL_MEMORY = (
-    "Put the table into global memory (`const … * __restrict__`), from which L1 serves at once all lanes that read the same 128 bytes. Shared memory serves any "
+    "Put the table into global memory{}, from which L1 serves at once all lanes that read the same 128 bytes. Shared memory serves any "
     "lanes, but each block has to fill it first: it pays where a thread looks up many elements."
 )
 
@@ -34,11 +34,12 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
     busy = 100 * evidence.model.busy.get(CONSTANTS, 0.0)
     if not waiting:
         return
+    advice = _IN_SHARED_MEMORY if _pay_for_a_copy(evidence, sites) else _IN_GLOBAL_MEMORY
     yield Candidate(
         "divergent-constants",
         "The lanes of a warp look at different places in constant memory, which are served one after the other: warps spend "
         f"{whole_percent(waiting)} % of their time waiting for them.",
-        _IN_SHARED_MEMORY if _pay_for_a_copy(evidence, sites) else _IN_GLOBAL_MEMORY,
+        advice.format(evidence.words.read_only),
         # There are as many lookups as before, and each is less work.
         Effect(
             {CONSTANTS: _SPARED_IN_SHARED_MEMORY},

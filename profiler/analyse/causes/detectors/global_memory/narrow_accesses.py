@@ -95,7 +95,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "narrow-accesses",
         f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {how}",
-        f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
+        evidence.words.wide_access(elements),
         _widened(evidence, sites, bases),
         {site: site.bytes_of_lanes for site in sites},
         {"access_bytes": width / 8, "request_bytes": request, "moved_so_pct": 100 * moved / total},

@@ -59,10 +59,7 @@ _BY_DATA = (
     "What a thread loads depends on data: keep a table that fits in shared memory, or sort the work, so that the threads of a block load the same (such "
     "as the neighbours of one cell), which the block then loads once."
 )
-_IN_CONSTANT_MEMORY = (
-    " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a "
-    "filter."
-)
+_IN_CONSTANT_MEMORY = " Constant memory ({}, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter."
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # L2 may serve data again that is looked up at random places, and no tile holds those.
 _BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
@@ -72,7 +69,6 @@ _KEEP = (
     f"{_AT_ONCE}."
 )
 _TOO_LONG = f"A block reads more than it could keep: do in one loop what the loops do {_AT_ONCE}."
-_ROWS_ALONG = {"Y": "`threadIdx.y`", "Z": "`threadIdx.z`"}
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -117,6 +113,7 @@ def _name_tile(
     shared = _BEYOND_L1 if is_ceiling else ""
     # On the way to a tile, products of halves may move to tensor cores, and threads with results of their own add nothing up with others.
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
+    table = evidence.words.constant_memory if _is_a_table(evidence, loads) else ""
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
@@ -126,7 +123,7 @@ def _name_tile(
             if fixed
             else ""
         )
-        + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else "")
+        + (_IN_CONSTANT_MEMORY.format(table) if table else "")
         + shared
         + alone,
         combine([repeated, evidence.without(exchanged)]),
@@ -206,7 +203,7 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
     return Candidate(
         "redundant-global-loads",
         "A load is repeated although its address did not change.",
-        "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+        f"Load the value once and keep it in a register{evidence.words.keep_loaded}.",
         of_others,
         {site: site.sectors or site.executed for site in others},
         {IN_A_REGISTER: 100 * sum(repeated.values()) / all_loads},
@@ -310,7 +307,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
     if evidence.shape is None:
         return
     waves = evidence.find("waves") or 0.0
-    for (axis, index), rows in zip(_ROWS_ALONG.items(), evidence.shape.block[1:], strict=True):
+    for axis, index, rows in zip("YZ", evidence.words.thread[1:], evidence.shape.block[1:], strict=True):
         together = min(rows, MOST_REUSE, waves / SOME_WAVES)
         if together <= 1.0:
             continue

@@ -103,7 +103,7 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
         f"A loop stores {times:,.0f} times as many bytes as device memory and L2 can have taken in: on average, each place is stored to at least that often, "
         "and only what is stored last remains.",
         "Let each thread come to places of its own: a loop that shares elements out among all threads of the grid goes on by "
-        "`gridDim.x * blockDim.x`.",
+        f"{evidence.words.threads_of_grid}.",
         evidence.without(again),
         {store: store.sectors or 0.0 for store in stores},
         {"stored_per_place": times},
@@ -182,7 +182,7 @@ def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "redundant-global-loads" if by_loads else "redundant-global-stores",
         "A block adds up what its threads hold, step by step in global memory: each step loads what the one before has stored there.",
-        "Keep what is left of the sums in shared memory, or exchange it by shuffles (`__shfl_down_sync`), and store only the result.",
+        f"Keep what is left of the sums in shared memory, or exchange it by shuffles ({evidence.words.shuffle_down}), and store only the result.",
         of_all,
         {site: (site.sectors or site.executed) * part for site, part in blamed.items()},
         in_triton="Add up by `tl.sum`, and store only the result.",

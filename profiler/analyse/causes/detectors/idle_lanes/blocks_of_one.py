@@ -29,8 +29,8 @@ def detect_blocks_of_one(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "idle-lanes",
         f"All {evidence.shape.threads:,} threads of a block compute the same result, and one would do: nothing that is stored depends on the thread.",
-        "Give each thread a result of its own: let it compute what a block computes now, for `blockIdx.x * blockDim.x + threadIdx.x` in place of "
-        "`blockIdx.x`, and launch as many fewer blocks.",
+        f"Give each thread a result of its own: let it compute what a block computes now, for {evidence.words.thread_of_grid} in place of "
+        f"{evidence.words.block_in_x}, and launch as many fewer blocks.",
         replace(effect, resources={**effect.resources, LAUNCH: spare_launches(evidence, left)}),
         executed_parts(repeated),
         {"repeated_instructions_pct": 100 * sum(executed_parts(repeated).values()) / evidence.executed},

@@ -24,7 +24,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
+from profiler.analyse.causes.words.triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
@@ -41,12 +41,12 @@ _SHORT_ROWS = (
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
-    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles (`__shfl_down_sync`).",
+    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles ({}).",
 )
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory",
     "Let all lanes take part: share out steps that do not depend on each other, such as the turns of a loop, or combine the values of a warp by "
-    "shuffles (`__shfl_down_sync`), and pass only one value a warp through shared memory.",
+    "shuffles ({}), and pass only one value a warp through shared memory.",
 )
 _ONE_FILLS = (
     "One lane fills shared memory for all",
@@ -59,12 +59,12 @@ _ONE_FOR_WARP = (
     LESS_EXCHANGE,
 )
 _STEPS = "Values pass through shared memory in steps in which few lanes take part"
-_IN_ONE_WARP = "The block is one warp, whose lanes need neither shared memory nor barriers: exchange their values by shuffles (`__shfl_xor_sync`)."
+_IN_ONE_WARP = "The block is one warp, whose lanes need neither shared memory nor barriers: exchange their values by shuffles ({shuffle})."
 _BETWEEN_WARPS = (
-    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and use shared memory between warps only."
+    "Exchange values within a warp by shuffles ({shuffle}), and use shared memory between warps only."
 )
 _HALF_AS_MANY = "Every second thread is idle from the first step on: launch half as many, and let each combine two elements before it."
-_WITHOUT_REMAINDERS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), which need no remainder, and use shared memory between warps only."
+_WITHOUT_REMAINDERS = "Exchange values within a warp by shuffles ({shuffle}), which need no remainder, and use shared memory between warps only."
 # A new index alone, as in `sdata[2 * s * tid]`, lets the lanes of a warp meet in the same banks.
 _NEIGHBOURS = (
     "A smaller step: let the threads that take part be neighbours without bank conflicts. Thread `t` of the first `s` adds `x[t + s]` to `x[t]`, "
@@ -115,7 +115,8 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
                 site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
                 for site in evidence.sites
             )
-            return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
+            sentence, advice = _ONE_FOR_ALL if left_by_all else _ONE_ALONE
+            return sentence, advice.format(evidence.words.shuffle_down)
     return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
 
 
@@ -153,7 +154,8 @@ def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
     in_turns = any(
         exchanging <= {*inside} and any(site.kind == "global load" for site in inside) for inside in loops
     )
-    return " ".join([*advice, *([ADD_UP_ONCE] if in_turns else [])])
+    said = " ".join([*advice, *([ADD_UP_ONCE] if in_turns else [])])
+    return said.format(shuffle=evidence.words.shuffle_xor)
 
 
 def _bring_one_each(evidence: Evidence) -> bool:

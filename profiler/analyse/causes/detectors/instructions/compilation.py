@@ -23,7 +23,7 @@ _STACK = frozenset({"R1"})  # the stack pointer; spilled registers are at consta
 # An optimiser removes what changes nothing. In every kernel of runs/ and tests/data, moves of a register onto itself are 0.2 % of
 # the instructions at most, and all but one have none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
-_WITH_MORE_REGISTERS = "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
+_WITH_MORE_REGISTERS = "Allow more registers a thread ({}), or keep fewer values alive at once."
 _WITH_MOST_REGISTERS = "A thread can have no more registers: keep fewer values alive at once, with a smaller tile or with more threads for the same one."
 _CONDITION = re.compile(r"\bU?P\d")
 _CALLS = ("CALL", "RET")
@@ -32,16 +32,10 @@ _CALLS = ("CALL", "RET")
 _LATENCY = 4.0
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
-_ARRAY = (
-    "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
-    "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)."
-)
+_NO_ARRAY = "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)"
 # For so few bytes, three instructions for each word of an array, to compare, choose and add, are faster than a round trip to L1.
 _FEW_BYTES = L1_CYCLES / 3 * WORD_BITS / 8
-_SMALL_ARRAY = (
-    "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, let each of the few "
-    "take its value or none (`for each m: a[m] += index == m ? x : 0`, unrolled)."
-)
+_EACH_OF_FEW = "let each of the few take its value or none ({}, unrolled)"
 _LARGE_ARRAY = (
     "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
     "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
@@ -70,7 +64,7 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
         UNOPTIMISED,
         f"{whole_percent(share)} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
-        "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
+        f"Compile with optimisation and profile again: {evidence.words.optimised}.",
         _optimised(evidence, moves),
         {site: site.executed for site in moves},
         {"idle_moves_pct": share},
@@ -129,6 +123,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     elif spilled:
         what = f", with {registers:.0f} registers a thread" if registers else ""
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
+        advice = advice.format(evidence.words.limit_registers_anyhow)
     else:
         what = ", where the compiler keeps an array that is indexed at run time"
         advice = _advise_on_arrays(evidence)
@@ -162,7 +157,9 @@ def _advise_on_arrays(evidence: Evidence) -> str:
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
     if reserved > most:
         return _LARGE_ARRAY.format(reserved, most)
-    return _SMALL_ARRAY if 0 < reserved <= _FEW_BYTES else _ARRAY
+    words = evidence.words
+    instead = _EACH_OF_FEW.format(words.choose_each) if 0 < reserved <= _FEW_BYTES else _NO_ARRAY
+    return f"{words.constant_indices}, so that they fit into registers; where data chooses the element, {instead}."
 
 
 def _reserved_bytes(evidence: Evidence) -> int:

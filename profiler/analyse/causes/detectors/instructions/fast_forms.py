@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisors import WhoInverts, find_products_for_quotients
+from profiler.analyse.causes.words.triton import FAST_IN_TRITON
+from profiler.analyse.causes.words.words import FastForms
 from profiler.analyse.code.math_functions.lasting import lasting_function
 from profiler.analyse.code.math_functions.sizes import (
+    FAST_DIVISION,
+    FAST_EXPONENTIAL,
+    FAST_LOGARITHM,
     FAST_POWER,
     FAST_ROOT,
     FAST_SINE,
@@ -20,51 +26,33 @@ from profiler.analyse.code.math_functions.sizes import (
     tests_reciprocal,
 )
 
-_WITH_FAST_FORM = "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), or products in place of divisions and of powf."
 _WHOLE_EXPONENT = re.compile(r"\bpow\w*\s*\([^;]*,\s*\(?-?\d\.?0*f?\s*\)|\*\*\s*\d\b(?!\.)")
 _INSTEAD_OF_POWERS = ", and write powers with a small whole exponent as products (`x * x * x`)"
 _INSTEAD_OF_DIVIDING: Mapping[WhoInverts, str] = {
     "thread": ", and multiply by a reciprocal that is taken once for all divisions by the same number",
     "host": ", and multiply by the reciprocal, which the host can pass, where the divisor is a constant or a parameter",
 }
-WITHOUT_FAST_FORM = (
+_WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
 _WITHOUT_SCALES = " Where no square overflows, write hypot and norm3d as the root of the sum of the squares (`sqrt(x * x + y * y)`)."
-# No intrinsic takes a root alone fast. -prec-sqrt=false, a part of -use_fast_math, does, and avoids the NaN of x * rsqrtf(x) at
-# 0.
-_BY_A_ROOT, _ROOTS_ALONE = "to divide by a root", ", or `-use_fast_math`, also for roots alone"
-_NO_RECIPROCALS = "Take roots with fewer digits (`sqrtf` with `-use_fast_math`)"
-# Machine code only shows what each of these has in common with another one.
-_WITH_ANOTHER = {FAST_SINE: "`__sinf` or `__cosf`", "__logf": "`__logf` or `__log2f`"}
-# What Triton calls the same.
-_TRITON_SAYS = {
-    _ROOTS_ALONE: ", or `tl.sqrt` for a root alone",
-    _NO_RECIPROCALS: "Take roots with fewer digits (`tl.sqrt`)",
-    ", or `-use_fast_math`": "",
-    "`__expf`": "`libdevice.fast_expf`",
-    "`__logf`": "`libdevice.fast_logf`",
-    "`__log2f`": "`libdevice.fast_log2f`",
-    "`__sinf`": "`libdevice.fast_sinf`",
-    "`__cosf`": "`libdevice.fast_cosf`",
-    "`__tanf`": "`libdevice.fast_tanf`",
-    "`__powf`": "`libdevice.fast_powf`",
-    "`__fdividef`": "`libdevice.fast_dividef`",
-    "`rsqrtf`": "`tl.rsqrt`",
-    "of powf": "of `libdevice.pow`",
-}
 _TRITON_WRITES = {r"\b(exp|log|sin|sqrt)\(": r"tl.\1(", r"\b(rint|trunc)\(": r"libdevice.\1("}  # in formulas
+
+
+class OnFunctions(NamedTuple):
+    """Advice on functions. The words of Triton are empty if it is not known which functions are evaluated."""
+
+    lasting: str  # the names of those that have no fast form
+    advice: str
+    in_triton: str
+    are_most_lasting: bool = False
 
 
 def advise_on_functions(
     evidence: Evidence, spared: Mapping[Site, float], dropped: Mapping[Site, Size]
-) -> tuple[str, str, str]:
-    """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared, also in words of Triton.
-
-    The words of Triton are empty if it is not known which functions are evaluated. `dropped` says which part of a fast form is
-    not needed either.
-    """
+) -> OnFunctions:
+    """Returns advice that fits the lines where most is spared. `dropped` says which part of a fast form is not needed either."""
     found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
     lines = {line for line, one in found if not one.formula}
     # On a line with lgamma, a remainder is a part of lgamma.
@@ -72,51 +60,58 @@ def advise_on_functions(
     names = " or ".join(sorted({one.name for one in lasting}))
     of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
     if 2 * of_polynomials > sum(spared.values()):
-        return names, WITHOUT_FAST_FORM, WITHOUT_FAST_FORM
+        return OnFunctions(names, _WITHOUT_FAST_FORM, _WITHOUT_FAST_FORM, are_most_lasting=True)
     formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
     written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
     if any(part and scales_norm(site.instruction) for site, part in spared.items()):
         written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
     products = [who for site, who in find_products_for_quotients(evidence).items() if spared.get(site)]
-    advice = in_triton = _with_fast_forms(
-        forms, _part_of_roots_alone(forms, spared, dropped), products, _have_whole_exponents(spared)
-    )
-    if not forms and written:  # nothing else is known to have a fast form
-        advice, in_triton, written = "", "", written.removeprefix(" ")
-    for in_cuda, instead in _TRITON_SAYS.items():
-        in_triton = in_triton.replace(in_cuda, instead)
     written_in_triton = written
-    for in_cuda, instead in _TRITON_WRITES.items():
-        written_in_triton = re.sub(in_cuda, instead, written_in_triton)
-    return names, advice + written, in_triton + written_in_triton if forms or written else ""
+    for formula, instead in _TRITON_WRITES.items():
+        written_in_triton = re.sub(formula, instead, written_in_triton)
+    if not forms and written:  # nothing else is known to have a fast form
+        return OnFunctions(names, written.removeprefix(" "), written_in_triton.removeprefix(" "))
+    how = forms, _part_of_roots_alone(forms, spared, dropped), products, _have_whole_exponents(spared)
+    advice, in_triton = (_with_fast_forms(fast, *how) for fast in (evidence.words.fast, FAST_IN_TRITON))
+    return OnFunctions(names, advice + written, in_triton + written_in_triton if forms else "")
 
 
 def _with_fast_forms(
-    forms: Sequence[str], of_roots: float, products: Collection[WhoInverts], whole_exponents: bool
+    fast: FastForms, forms: Sequence[str], of_roots: float, products: Collection[WhoInverts], are_whole: bool
 ) -> str:
     """Returns the advice to use these forms.
 
-    If roots spare most, `of_roots` says which part of them have no reciprocal taken.
+    If roots spare most, `of_roots` says which part of them have no reciprocal taken. `are_whole` is of the exponents of powers.
     """
     if not forms:
-        return _WITH_FAST_FORM
+        some = ", ".join([*map(fast.function, ("exp", "log", "sin")), fast.division, fast.reciprocal_root])
+        also_products = f"or products in place of divisions and of {fast.powers}"
+        return f"Use the fast forms ({some}{fast.also}), {also_products}."
+    by_root = " to divide by a root" if of_roots else ""
     others = [form for form in forms if form != FAST_ROOT or of_roots < 1]
-    named = [
-        _WITH_ANOTHER.get(form, f"`{form}`") + f" {_BY_A_ROOT}" * (of_roots > 0 and form == FAST_ROOT)
-        for form in others
-    ]
-    options = _ROOTS_ALONE if of_roots else ", or `-use_fast_math`"
+    named = [_name(fast, form) + by_root * (form == FAST_ROOT) for form in others]
+    also = fast.also_for_roots if of_roots else fast.also
+    fewer_digits = f"Take roots with fewer digits ({fast.root})"
     return (
-        (
-            f"Use the fast form{'s' * (len(named) > 1)} ({', '.join(named)}{options})"
-            if named
-            else _NO_RECIPROCALS
-        )
+        (f"Use the fast form{'s' * (len(named) > 1)} ({', '.join(named)}{also})" if named else fewer_digits)
         + "".join(instead for who, instead in _INSTEAD_OF_DIVIDING.items() if who in products)
-        + _INSTEAD_OF_POWERS * (FAST_POWER in forms and whole_exponents)
+        + _INSTEAD_OF_POWERS * (FAST_POWER in forms and are_whole)
         + "."
     )
+
+
+def _name(fast: FastForms, form: str) -> str:
+    """Returns the name of a fast form; two names, where machine code only shows what both have in common."""
+    return {
+        FAST_EXPONENTIAL: fast.function("exp"),
+        FAST_LOGARITHM: f"{fast.function('log')} or {fast.function('log2')}",
+        FAST_SINE: f"{fast.function('sin')} or {fast.function('cos')}",
+        FAST_TANGENT: fast.function("tan"),
+        FAST_POWER: fast.power,
+        FAST_DIVISION: fast.division,
+        FAST_ROOT: fast.reciprocal_root,
+    }[form]
 
 
 def _have_whole_exponents(spared: Mapping[Site, float]) -> bool:

@@ -44,7 +44,7 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
         "spelled-out-instructions",
         f"{whole_percent(share)} % of the executed instructions count the bits of words by {how}: {executed / words:.0f} instructions for each word of "
         "32 bits, where one would do.",
-        "Let the instruction count the bits: `__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20).",
+        f"Let the instruction count the bits: {evidence.words.count_bits}.",
         effect,
         {site: site.executed for site in sites},
         {"spelled_out_pct": share, "instructions_per_word": executed / words},

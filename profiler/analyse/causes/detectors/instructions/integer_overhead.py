@@ -73,14 +73,18 @@ def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
         one.instruction.name in _LOADS_OF_CONSTANTS and address_registers(one.instruction)
         for one in makers_since_access(evidence, comparing)
     )
-    return f"{_CONSTANT_TURNS} {_CONSTANT_TABLE}" if is_in_table else _CONSTANT_TURNS
+    constant = _CONSTANT_TURNS.format(evidence.words.known_number)
+    return f"{constant} {_CONSTANT_TABLE}" if is_in_table else constant
 
 
 def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str]:
     """Returns what most of the instructions do, where they divide, and the advice."""
-    advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
-    if _leads_across_edges(evidence):
-        advice = _COMPARE
+    instead = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
+    advice = (
+        _COMPARE
+        if _leads_across_edges(evidence)
+        else f"{instead}; or {_CHEAPER.format(evidence.words.divide)}"
+    )
     if are_most(spared, find_dividing_64_bits(evidence)):
         return _DIVIDE.format(" of 64 bits"), _IN_32_BITS + advice
     return _DIVIDE.format(""), advice
@@ -103,14 +107,18 @@ def _say_addresses(
     evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]
 ) -> tuple[str, str]:
     """Returns what most of the instructions do, where they compute addresses, and the advice."""
+    words = evidence.words
     # If the code does not fit into the instruction cache now, more copies of a loop would not either.
-    in_turns = _COUNT_UP if fits_instruction_cache(evidence) else _COUNT_UP_ALONE
-    advice = in_turns if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
+    if _are_in_turns(evidence, spared) and fits_instruction_cache(evidence):
+        advice = words.count_up
+    else:
+        start = _COUNT_UP if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
+        advice = f"{start}, and {words.narrow_indices}"
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
         across = _leads_across_edges(evidence)
-        advice = f"{_COMPARE} {advice}" if across else f"{advice.removesuffix('.')}; {_CHEAPER}"
+        advice = f"{_COMPARE} {advice}." if across else f"{advice}; {_CHEAPER.format(words.divide)}"
         return "compute addresses, test bounds or divide integers", advice
-    return "compute addresses and test bounds", advice
+    return "compute addresses and test bounds", f"{advice}."
 
 
 def _say_in_triton(evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]) -> str:
@@ -134,7 +142,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
 _CHOOSE_REGISTERS = "find the register that an index means, one element after the other, or compute addresses"
 _CONSTANT_TURNS = (
-    "Let the compiler know each index of a small array: give the loops a number of turns that it knows (a template parameter, or a constant), so that it "
+    "Let the compiler know each index of a small array: give the loops a number of turns that it knows ({}), so that it "
     "unrolls them. Then each element is a register, and nothing looks for it."
 )
 _CONSTANT_TABLE = "Here, a table in constant memory says the index, and the host may change it: write its numbers into the code, as constants."
@@ -150,19 +158,13 @@ _LESS_IN_TRITON = (
     "suffice."
 )
 _COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
-_CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
+_CHEAPER = "{} by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
 _COMPARE = "Compare instead of taking a remainder: the index of a neighbour leaves the range by less than one length, which is then added or taken away once."
 _OF_A_SUM = re.compile(r"\([^()]*[+-][^()]*\)\s*%")
-_DIVIDE_ONCE = (
-    "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
-    f"in each; or {_CHEAPER}"
-)
-_NO_DIVISION = (
-    f"Let the grid and the block give the indices, a dimension for each, instead of dividing; or {_CHEAPER}"
-)
-_COUNT_UP = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants."
-_COUNT_UP_ALONE = "Compute addresses once and count them up, and use 32-bit indices."
-_SEVERAL_ELEMENTS = "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit indices."
+_DIVIDE_ONCE = "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing in each"
+_NO_DIVISION = "Let the grid and the block give the indices, a dimension for each, instead of dividing"
+_COUNT_UP = "Compute addresses once and count them up"
+_SEVERAL_ELEMENTS = "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once"
 
 
 def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:

@@ -47,20 +47,20 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     size, longest = min(map(len, inside)), max(map(len, inside))
     in_steps = {site for loop in inside if _goes_in_steps(loop) for site in loop}
     half = sum(site.executed for site in sites) / 2
+    known_steps = _KNOWN_STEPS.format(evidence.words.known_number)
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
-        _KNOWN_STEPS if sum(site.executed for site in in_steps) > half else _UNROLL,
+        known_steps if sum(site.executed for site in in_steps) > half else evidence.words.unroll,
         _unrolled(evidence, sites, keeping, in_steps),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
     )
 
 
-_UNROLL = "Unroll the loop by four or more, or four times as far as now (`#pragma unroll`), with independent work in its copies."
 _KNOWN_STEPS = (
-    "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
+    "Let the compiler know the number of steps ({}), so that it unrolls the whole loop and needs no "
     "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory."
 )
 

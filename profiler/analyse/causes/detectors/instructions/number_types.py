@@ -95,7 +95,7 @@ def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:
     executed = sum(site.executed for site in sites)
     if 2 * sum(site.executed for site in sites if _is_of_round_trip(evidence, site)) >= executed:
         return (
-            "Keep the value in one type. Where it is rounded on purpose, add and subtract 12582912.0f (1.5 * 2^23) instead, which "
+            f"Keep the value in one type. Where it is rounded on purpose, add and subtract {evidence.words.rounding_number} (1.5 * 2^23) instead, which "
             "leaves the nearest integer up to 2^22."
         )
     looping = [site for site in sites if evidence.innermost_loop(site)]
@@ -210,13 +210,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         said += "."
     elif becoming_floats:
         said += " The results are converted to float."
-    warps = _more_warps(evidence, sites)
+    words, warps = evidence.words, _more_warps(evidence, sites)
     if warps >= WORTH_SAYING:
         said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
         "fp64-arithmetic",
         said,
-        _advise_on_doubles(bool(widened) or becoming_floats),
+        ((widened or becoming_floats) and words.find_doubles) or words.without_doubles,
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -232,15 +232,6 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),
         },
     )
-
-
-def _advise_on_doubles(are_on_the_way: bool) -> str:
-    if are_on_the_way:
-        return (
-            "If single precision is enough, find what is double here: literals (write 0.5f), powers with an integer exponent (C++ computes `pow(x, n)` in "
-            "double: write `powf`), or a type, such as a template argument or a typedef."
-        )
-    return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
 def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:
@@ -290,7 +281,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "fp64-arithmetic",
             f"Double precision keeps the units for doubles busy for {whole_percent(100 * busy)} % of the time.",
-            "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
+            evidence.words.look_for_doubles or evidence.words.without_doubles,
             Effect({"fp64": 1.0}),
             evidence={"fp64_busy_pct": 100 * busy},
         )

@@ -39,8 +39,7 @@ def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
         "redundant-instructions",
         f"Random numbers come four at a time, and {numbers} of the four {'is' if numbers == 1 else 'are'} used: {whole_percent(share)} % of the executed "
         "instructions are rounds of Philox.",
-        "Use all four numbers of an evaluation (`curand_uniform4`): let each thread draw them for four elements, or for "
-        "several uses of one.",
+        f"Use all four numbers of an evaluation{evidence.words.four_numbers}: let each thread draw them for four elements, or for several uses of one.",
         evidence.without(spared),
         executed_parts(spared),
         {"numbers_used": float(numbers), "philox_pct": share},

@@ -76,7 +76,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
         (
             unfused,
             "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
-            "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`.",
+            evidence.words.fuse,
             "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
         ),
     ):
@@ -217,7 +217,7 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "redundant-instructions",
         f"The {blocks:,} blocks{along} all do the same work, because none reads its index.",
-        share.format("block", "`blockIdx`", along),
+        share.format("block", evidence.words.block, along),
         evidence.without(every),
         evidence.weigh(every),
         {"blocks_alike": float(blocks)},

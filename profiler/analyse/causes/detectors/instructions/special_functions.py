@@ -14,10 +14,7 @@ from profiler.analyse.causes.detectors.instructions.double_functions import (
     find_divisions_of_doubles,
     find_inlined_doubles,
 )
-from profiler.analyse.causes.detectors.instructions.fast_forms import (
-    WITHOUT_FAST_FORM,
-    advise_on_functions,
-)
+from profiler.analyse.causes.detectors.instructions.fast_forms import advise_on_functions
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -89,10 +86,10 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_doubles = sum(spared[site] for site in {*find_called_doubles(evidence), *inlined})
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
-    names, advice, in_triton = advise_on_functions(evidence, spared, dropped)
+    lasting, advice, in_triton, are_most_lasting = advise_on_functions(evidence, spared, dropped)
     for_loads = evidence.time_of(find_loads_between_slow_paths(evidence), _LOADS)
     apart = for_loads > evidence.time_of(spared)
-    if of_library > most and advice != WITHOUT_FAST_FORM:
+    if of_library > most and not are_most_lasting:
         in_triton = _OF_LIBRARY
     if of_doubles > most:
         divisions = sum(executed_parts(find_divisions_of_doubles(evidence)).values())
@@ -111,7 +108,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
             else "by polynomials."
         )
         + (_LOADS_APART.format(whole_percent(100 * for_loads)) if apart else "")
-        + (f" There is no fast form of {names}." if names else "")
+        + (f" There is no fast form of {lasting}." if lasting else "")
         + (_OWN_REGISTERS.format(warps) if warps >= WORTH_SAYING else ""),
         advice,
         replace(effect, warps=warps),

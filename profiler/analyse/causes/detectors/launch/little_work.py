@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, SAME_ALONG, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
+from profiler.analyse.causes.detectors.copied_loads import find_copied_loads, widest_at_once
 from profiler.analyse.causes.detectors.sharing_out import use_more_elements
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -20,7 +20,8 @@ from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.dataflow import OF_BLOCK, find_address_work_of
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
-from profiler.analyse.causes.words_of_triton import MORE_ROWS
+from profiler.analyse.causes.words.triton import MORE_ROWS
+from profiler.analyse.causes.words.words import Words
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
@@ -62,7 +63,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "too-little-work-a-thread",
             _describe(each, same, axis, waiting),
-            f"Let each thread take several {_name_elements(axis, has_copies)}, and prepare once for all of them.",
+            f"Let each thread take several {_name_elements(evidence.words, axis, has_copies)}, and prepare once for all of them.",
             _work_out_effect(evidence, once, alike, blocks, waiting),
             (waiting.by_site if waiting.is_long else {}) | prepared,
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
@@ -133,13 +134,13 @@ def _describe(each: float, same: float, axis: str, waiting: _Waiting) -> str:
     return said
 
 
-def _name_elements(axis: str, has_copies: bool) -> str:
+def _name_elements(words: Words, axis: str, has_copies: bool) -> str:
     """Returns which elements a thread can take: with copies of its loads, it has several at once already."""
     if axis:
         return f"elements along {axis.lower()} of the grid{'' if has_copies else ', four at once'}"
     if has_copies:
-        return f"neighbouring elements {NEIGHBOURS_AT_ONCE}"
-    return "elements (four at once, or a grid-stride loop)"
+        return f"neighbouring elements {widest_at_once(words)}"
+    return f"elements (four at once, or {words.grid_stride_loop})"
 
 
 def _work_out_effect(

@@ -23,7 +23,6 @@ from profiler.text import counted, whole_percent
 
 # No block has more threads (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MOST_THREADS = 1024
-_MORE_THREADS = ", or more threads for the same tile"
 # Two limits depend on the size of a block, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 # The part of a thread's registers that the compiler can surely do without, if it is asked to. It makes the kernel of
@@ -67,9 +66,9 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
 
 def _advise(evidence: Evidence, name: str) -> str:
     """Returns the advice on a limit; without more threads if a block has the most already."""
-    advice = _LIMITS[name].advice
     is_full = evidence.shape is not None and evidence.shape.threads >= _MOST_THREADS
-    return advice.replace(_MORE_THREADS, "") if is_full else advice
+    more_threads = "" if is_full else ", or more threads for the same tile"
+    return _LIMITS[name].advice.format(limit=evidence.words.limit_registers, more_threads=more_threads)
 
 
 def _holds_too_much(evidence: Evidence) -> bool:
@@ -100,7 +99,7 @@ def _with_few_registers_less(evidence: Evidence, now: float, fewer: int, blocks:
         "registers-limit-occupancy",
         f"With {registers:.0f} registers a thread, an SM has room for {counted(int(now), 'block', 'blocks')}, {whole_percent(limit)} % of "
         f"the warps that it could hold. With {fewer}, it has room for {blocks}.",
-        f"Limit a thread to {fewer} registers, {registers - fewer:.0f} fewer than now (`__launch_bounds__`, `--maxrregcount`): then an SM holds "
+        f"Limit a thread to {fewer} registers, {registers - fewer:.0f} fewer than now ({evidence.words.limit_registers_anyhow}): then an SM holds "
         f"{blocks} blocks of {threads} threads, and the compiler rarely needs to spill.",
         Effect(warps=min(blocks / now, evidence.find("waves") or 1.0)),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": now, "registers": registers},
@@ -157,12 +156,12 @@ _LIMITS = {
     "registers-limit-occupancy": _Limit(
         "registers",
         "{:.0f} registers a thread",
-        "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
+        "Use fewer registers ({limit}, a smaller tile for each thread), or overlap more work in each thread.",
     ),
     "shared-memory-limits-occupancy": _Limit(
         "shared_bytes",
         "{:,.0f} bytes of shared memory a block",
-        f"Use a smaller tile or a narrower type in shared memory{_MORE_THREADS}.",
+        "Use a smaller tile or a narrower type in shared memory{more_threads}.",
     ),
     "block-too-small": _Limit(
         "threads_a_block",

@@ -22,7 +22,6 @@ from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
-OF_SHARED_MEMORY = "wide_shared_loads"  # a figure that only this form of the cause has
 _FREE_OF_CONFLICTS = " Rows whose length is an odd multiple of 16 bytes keep lanes that load different ones in different banks."
 _WIDEST_BYTES = WIDEST_BITS // 8
 _PASS_BYTES = 128  # of shared memory that one pass delivers
@@ -47,7 +46,7 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
         + (_FREE_OF_CONFLICTS if any(len(set(threads[:LANES])) > 1 for _, threads in pieces) else ""),
         Effect({**fewer.resources, "l1": evidence.part_of_l1(find_spared_passes(evidence))}, lighter=waits),
         {site: site.executed * part for site, part in spared.items()},
-        {"shared_loads": words, OF_SHARED_MEMORY: wide},
+        {"shared_loads": words, "wide_shared_loads": wide},
         in_triton="Try another layout of the tile, with which Triton loads more at once: other block sizes, a transposed operand, or another `num_warps`.",
     )
 

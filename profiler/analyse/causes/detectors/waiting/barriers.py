@@ -21,17 +21,17 @@ _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
-_OFTEN = "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks."
+_OFTEN = "Synchronise less often: exchange values inside a warp ({shuffle}, {sync_warp}), use two buffers in turn, or smaller blocks."
 _EXCHANGING = (
-    "Keep the values in registers, and exchange them inside a warp (`__shfl_sync`): the accesses to shared memory go, which this estimate includes. "
-    "Fewer barriers alone save less (`__syncwarp`, two buffers in turn, or smaller blocks)."
+    "Keep the values in registers, and exchange them inside a warp ({shuffle}): the accesses to shared memory go, which this estimate includes. "
+    "Fewer barriers alone save less ({sync_warp}, two buffers in turn, or smaller blocks)."
 )
 _ONCE = "Each warp meets a single barrier, once: use smaller blocks, so that others work while one waits."
 _LESS_FENCING = (
-    "Fence less often: once behind several stores, and by `__threadfence_block()` where only threads of the block read them. An atomic that releases "
-    "what was stored before it needs no fence beside it.",
-    'Let fewer atomics order other accesses: `sem="relaxed"` where nothing has to be in order with the update.',
+    "Fence less often: once behind several stores, and by {} where only threads of the block read them. An atomic that releases what was stored before it "
+    "needs no fence beside it."
 )
+_LESS_FENCING_IN_TRITON = 'Let fewer atomics order other accesses: `sem="relaxed"` where nothing has to be in order with the update.'
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."
@@ -55,13 +55,15 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     going = fractions | kept_apart | exchanging
     fewer = evidence.without({site: part for site, part in going.items() if site not in apart})
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
+    words = evidence.words
     if 2 * evidence.time_of(sites, "membar") > waiting:
         what = "memory fences, until others can see what they have stored"
-        advice, in_triton = _LESS_FENCING
+        advice, in_triton = _LESS_FENCING.format(words.fence_of_block), _LESS_FENCING_IN_TRITON
     else:
         what = "barriers, waiting for the others of their block"
         is_often = len(sites) > 1 or evidence.loops_around(sites)
         advice = _EXCHANGING if exchanging else _OFTEN if is_often else _ONCE
+        advice = advice.format(shuffle=words.shuffle, sync_warp=words.sync_warp)
         of_tiles = _are_of_tiles(evidence, weights)
         in_triton = _FEWER_TURNS_IN_TRITON if of_tiles else _FEWER_REDUCTIONS_IN_TRITON
     yield Candidate(

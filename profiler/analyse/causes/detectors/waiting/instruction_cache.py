@@ -28,7 +28,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {whole_percent(waiting)} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
-            "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
+            f"Unroll less ({evidence.words.unroll_less}), share code between branches, and keep rare cases out of the loop.",
             Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_INSTRUCTION)),
             {site: evidence.charged[site][NO_INSTRUCTION] for site in evidence.sites},
             {"waiting_pct": waiting, "code_bytes": size},

@@ -55,7 +55,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
         f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(parts))} % of the "
         f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
         "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
-        "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
+        f"result of its own, let a warp take each turn, and add up by {evidence.words.shuffle_xor}.",
         evidence.without(parts),
         evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
         {**_as_figure(turns), "waiting_pct": 100 * waiting},

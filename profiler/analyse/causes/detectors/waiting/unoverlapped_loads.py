@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
+from profiler.analyse.causes.detectors.copied_loads import find_copied_loads, widest_at_once
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -25,32 +25,13 @@ from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.words.words import Words
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, but nothing of the queues. If an SM holds half of the warps that it could,
 # a thread has 64 registers for them, such as for sixteen loads of 16 bytes.
 _REGISTERS_FOR_LOADS = 64
-# How to have more loads under way, by where the loads are that warps wait for: loads of tiles, which a loop passes on through
-# registers; copies of tiles; loads in another loop; or loads outside of loops. In the last two, branches, slow paths or stores
-# may keep loads apart.
-_AHEAD = {
-    "turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
-    "hold the next tile instead, an SM may have room for fewer blocks.",
-    "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
-    "loop": "Issue more independent loads before the first use: unroll the loop, or unroll it further, or load what the next turns need before this one "
-    "computes.",
-    "storing loop": "Load what several turns need before the first of them stores: even in a loop that is unrolled, the compiler moves no load ahead of a "
-    "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
-    "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
-    "write their fast forms, which have no branches, and the loads of all copies are issued together.",
-    "stores": "Load all values before the first store: {} stands before these loads, and the compiler moves no load ahead of a store that may change "
-    "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
-    "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
-    "between them.",
-    "copied apart": "A thread loads several values already: issue their loads before the first use, with no branch between them.",
-    "": "Let each thread take several elements, and issue all of their loads before the first use.",
-}
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
@@ -115,7 +96,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
-        _AHEAD[how].format(_named_store(behind_stores, waits)),
+        _say_ahead(evidence.words, _named_store(behind_stores, waits))[how],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -130,6 +111,29 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({"active_warps": warps} if warps else {}),
         in_triton=_say_in_triton(evidence, where, max(loads, key=lambda one: waits[one]), few or 0),
     )
+
+
+def _say_ahead(words: Words, store: str) -> Mapping[str, str]:
+    """Returns how to have more loads under way, by where those are that warps wait for, and by what keeps them apart.
+
+    "turns" are those of a loop that passes tiles on through registers, and "" stands for loads outside of loops.
+    """
+    return {
+        "turns": f"{words.next_tile} may have room for fewer blocks.",
+        "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
+        "loop": "Issue more independent loads before the first use: unroll the loop, or unroll it further, or load what the next turns need before this one "
+        "computes.",
+        "storing loop": "Load what several turns need before the first of them stores: even in a loop that is unrolled, the compiler moves no load ahead of a "
+        f"store that may change what it loads, unless it knows that the arrays lie apart{words.read_only}.",
+        "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
+        "write their fast forms, which have no branches, and the loads of all copies are issued together.",
+        "stores": f"Load all values before the first store: {store} stands before these loads, and the compiler moves no load ahead of a store that may change "
+        f"what it loads, unless it knows that the arrays lie apart{words.read_only}.",
+        "copied": f"A thread loads several values already: load neighbours {widest_at_once(words)}, and all others before the first use, with no branch "
+        "between them.",
+        "copied apart": "A thread loads several values already: issue their loads before the first use, with no branch between them.",
+        "": "Let each thread take several elements, and issue all of their loads before the first use.",
+    }
 
 
 def _say_in_triton(evidence: Evidence, where: str, load: Site, few: int) -> str:

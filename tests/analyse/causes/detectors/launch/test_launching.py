@@ -5,7 +5,7 @@ from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import WarpSlots
-from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.causes.words.triton import IN_TRITON
 
 
 @pytest.mark.parametrize(

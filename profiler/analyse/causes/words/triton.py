@@ -3,6 +3,8 @@ blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
+from profiler.analyse.causes.words.words import FastForms
+
 _DO_MORE = "Let each program do more: several rows at once, {}, so that several loads are under way together, and offsets and parameters are prepared once."
 # For blocks that are as long as a row, or longer.
 MORE_ROWS = _DO_MORE.format("or a loop over blocks")
@@ -57,6 +59,10 @@ IN_TRITON = {
     "operands of 16 bits.",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the warps of an SM: 4, 8 or 16.",
 }  # fmt: skip
+FAST_IN_TRITON = FastForms(
+    function=lambda name: f"`libdevice.fast_{name}f`", power="`libdevice.fast_powf`", division="`libdevice.fast_dividef`", reciprocal_root="`tl.rsqrt`",
+    root="`tl.sqrt`", also_for_roots=", or `tl.sqrt` for a root alone", powers="`libdevice.pow`",
+)  # fmt: skip
 # For lanes that have nothing to do while warps add up: more elements would not change that.
 LESS_EXCHANGE = (
     "Let values pass between warps (`tl.sum`, `tl.max`) less often: for several rows at once, or with fewer `num_warps`. One warp exchanges "
