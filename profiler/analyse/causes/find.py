@@ -23,9 +23,9 @@ from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.apart import count_bytes_apart
 from profiler.analyse.causes.flow.addresses.side_by_side import add_elements
-from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
-from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
+from profiler.analyse.causes.flow.memory.constant_lookups import add_lookups
+from profiler.analyse.causes.flow.memory.repeated_stores import add_stores_alike
 from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order

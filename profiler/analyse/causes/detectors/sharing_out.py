@@ -9,7 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, SCHEDULERS, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.strides import find_walking
-from profiler.analyse.causes.flow.lane_values import count_copies
+from profiler.analyse.causes.flow.copies import count_copies
 from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 

@@ -6,11 +6,8 @@ branches open. The others ask them, and answer one question each. A name that sp
 * Over the iterations of a loop: what is the same in each (`same_in_turns.py`), and what goes on from one to the next
   (`loop_carried.py`, by `cycles.py`).
 * Over lanes, threads and blocks: what differs between lanes (`lane_values.py`), what several blocks share (`block_sharing.py`),
-  which blocks and warps have no work of their own or are missing (`working_blocks.py`), and what decides a branch
-  (`branch_conditions.py`).
-* Of memory: which loads bring again what was loaded (`repeated_loads.py`), which stores another one makes useless
-  (`repeated_stores.py`), which loads fill shared memory (`staging.py`), which sums go through it in each iteration
-  (`reduction_trees.py`), and what lookups of constants cost (`constant_lookups.py`).
+  which blocks and warps have no work of their own or are missing (`working_blocks.py`), what decides a branch
+  (`branch_conditions.py`), and how many threads compute the same (`copies.py`).
 
-`addresses/` computes addresses, and `arithmetic/` says what results are used for.
+`addresses/` computes addresses, `memory/` finds accesses that bring nothing new, and `arithmetic/` says what results are used for.
 """

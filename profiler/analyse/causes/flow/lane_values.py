@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept, kept_of_code
-from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, VOTES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of, makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import depending_on
@@ -29,7 +29,6 @@ NOT_REPEATED = ("local", "atomic", "shared atomic")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # Shuffles that bring a lane a value to add up with its own, and not just that of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
 
 
 @kept_of_code
@@ -253,48 +252,3 @@ def add_shares(evidence: Evidence) -> Evidence:
         if whole:
             avoidable[unit] = max(avoidable.get(unit, 0.0), 1 - needed / whole)
     return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
-
-
-@kept
-def count_copies(evidence: Evidence) -> int:
-    """Returns how many threads of a block compute each result, although one of them stores it; 1 where others may need what a thread computes.
-
-    This happens in Triton, where a tile has fewer elements than a block has threads. All threads load, and the first of those
-    with the same element stores: a half, a quarter or less of them. Other shares come of data. These may, too, if what a thread
-    loads decides whether it stores. Lanes that pass values to each other work for their warp, so that then only whole warps tell.
-    """
-    meeting = any(site.opcode.startswith(VOTES) for site in evidence.sites)
-    if meeting or evidence.of("shared store", "shared atomic", "tensor"):
-        return 1
-    passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
-    differing = find_differing_in_block(evidence)
-    if _is_storing_by_data(evidence, differing):
-        return 1
-    loads = (site for site in evidence.of("global load") if site in differing)
-    loading, storing = (
-        max((_part_of_threads(evidence, site, passing) for site in sites), default=0.0)
-        for sites in (loads, evidence.of("global store", "atomic"))
-    )
-    copies = round(loading / storing) if storing else 1
-    return copies if copies * storing == loading and copies.bit_count() == 1 else 1
-
-
-def _is_storing_by_data(evidence: Evidence, differing: Set[Site]) -> bool:
-    """Returns whether data that the threads of a block load each for themselves decides which of them store, end, or skip code."""
-    deciding = (
-        site
-        for site in evidence.sites
-        if site.kind in ("global store", "atomic") or site.leads_to or site.instruction.name == "EXIT"
-    )
-    return any(
-        is_decided_by_loads(evidence, site) and not differing.isdisjoint(choosers_of(evidence, site))
-        for site in deciding
-    )
-
-
-def _part_of_threads(evidence: Evidence, site: Site, of_warps: bool) -> float:
-    """Returns for which part of the threads that reach its loop, or begin its function, an access acts; with `of_warps`, of their warps, at most."""
-    loop = evidence.innermost_loop(site)
-    first = (evidence.inside(loop) if loop else evidence.by_function[site.function])[0]
-    acting = min(site.executed, site.lane_executions) if of_warps else site.lane_executions / LANES
-    return acting / first.executed if first.executed else 0.0

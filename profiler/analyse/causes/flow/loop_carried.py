@@ -15,9 +15,9 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.memory.staging import stored_registers
+from profiler.analyse.causes.flow.memory.through_memory import find_stores_in_chains
 from profiler.analyse.causes.flow.same_in_turns import find_steady, has_fixed_address
-from profiler.analyse.causes.flow.staging import stored_registers
-from profiler.analyse.causes.flow.through_memory import find_stores_in_chains
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import active, evidence_of, executing
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.flow.lane_values import (
     add_shares,
-    count_copies,
     find_alike_in_lanes,
     find_differing,
     find_made_by_all,
@@ -145,78 +144,3 @@ def test_what_differs_between_threads_is_work(place, by, kept):
 @pytest.mark.parametrize(("place", "by", "block"), [(5, ("NOP", 12800), 128), (5, SUMMED_BY_ALL[5], 32)])
 def test_threads_that_do_not_meet_make_no_value_together(place, by, block):
     assert made_by_all({place: by}, block)[0] == {}
-
-
-def copies_of(storing, *between, load="LDG.E R4, [R0.64]", store="STG.E [R0.64], R4", loading=32.0):
-    """How many threads compute each result, where so many lanes load, and a store runs so often for so many lanes."""
-    executed, acting = storing
-    evidence = evidence_of(
-        THREAD,
-        load,
-        *between,
-        (store, executed),
-        ("EXIT", executed),
-        facts={1: {"acting": loading}, 2 + len(between): {"acting": acting}},
-        block=128,
-    )
-    return count_copies(evidence)
-
-
-SHUFFLE = "SHFL.BFLY PT, R5, R4, 0x10, 0x1f"
-
-
-@pytest.mark.parametrize(
-    ("storing", "copies"), [((100.0, 32.0), 1), ((100.0, 8.0), 4), ((25.0, 32.0), 4), ((25.0, 8.0), 16)]
-)
-def test_where_a_part_of_the_threads_stores_the_others_have_copies(storing, copies):
-    """Lanes of each warp may do so, or one warp of several."""
-    assert copies_of(storing) == copies
-
-
-@pytest.mark.parametrize(
-    ("kernel", "copies"),
-    [
-        (copies_of((100.0, 6.0)), 1),  # data chooses
-        (copies_of((100.0, 5.0), loading=20.0), 4),  # a mask leaves out the end of a row, in all copies
-        (copies_of((100.0, 8.0), loading=8.0), 1),  # the others have nothing to do
-        (copies_of((100.0, 8.0), load="LDG.E R4, [R8.64]"), 1),  # all load one value
-        (copies_of((100.0, 1.0), SHUFFLE), 1),  # a lane stores what its warp has made
-        (copies_of((25.0, 32.0), SHUFFLE), 4),
-        (copies_of((100.0, 0.25), SHUFFLE), 4),  # one lane of four warps does
-        (copies_of((100.0, 1.0), "CREDUX.MIN.S32 UR6, R4"), 1),
-        (copies_of((25.0, 1.0), "BAR.RED.OR.DEFER_BLOCKING 0x0, !P0"), 1),  # a thread stores what its block has found
-        (copies_of((25.0, 32.0), "STS [R9], R4"), 1),  # warps leave their values for others
-        (copies_of((25.0, 32.0), store="ATOMG.E.ADD.STRONG.GPU PT, R4, [R0.64], R4"), 4),
-    ],
-)  # fmt: skip
-def test_threads_whose_results_others_need_have_no_copies(kernel, copies):
-    assert kernel == copies
-
-
-TEST = "ISETP.NE.AND P0, PT, {0}, RZ, PT"
-
-
-@pytest.mark.parametrize(
-    ("between", "copies"),
-    [
-        ((TEST.format("R4"), "@!P0 EXIT"), 1),
-        ((TEST.format("R4"), "@!P0 BRA 0x50"), 1),
-        ((TEST.format("R0"), "@!P0 EXIT"), 4),  # the index of a thread chooses
-        (("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"), 4),  # all of a block end
-    ],
-)  # fmt: skip
-def test_threads_that_store_nothing_because_of_what_they_load_have_no_copies(between, copies):
-    """A quarter of all elements may be of interest, as one of four colours."""
-    assert copies_of((100.0, 8.0), *between) == copies
-
-
-@pytest.mark.parametrize(("condition", "copies"), [("R4", 1), ("R0", 4)])
-def test_a_predicate_may_choose_what_to_store_by_data(condition, copies):
-    assert copies_of((100.0, 8.0), TEST.format(condition), store="@P0 STG.E [R0.64], R4") == copies
-
-
-@pytest.mark.parametrize(("turns", "copies"), [(100.0, 1), (25.0, 4)])
-def test_each_turn_of_a_loop_may_store(turns, copies):
-    lines = (THREAD, *executing(1000.0, "LDG.E R4, [R0.64]", "@P1 BRA 0x40"))
-    stored = ("STG.E [R0.64], R4", 10 * turns)
-    assert count_copies(evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)) == copies

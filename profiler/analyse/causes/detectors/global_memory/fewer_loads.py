@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
-from profiler.analyse.causes.flow.repeated_loads import find_addresses_gone
+from profiler.analyse.causes.flow.memory.repeated_loads import find_addresses_gone
 from profiler.catalog.metrics import SECTOR_BYTES
 
 

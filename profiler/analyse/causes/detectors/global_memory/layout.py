@@ -23,7 +23,7 @@ from profiler.analyse.causes.flow.addresses.indexed import is_gathered, is_looke
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
 from profiler.catalog.metrics import LANES
 
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")

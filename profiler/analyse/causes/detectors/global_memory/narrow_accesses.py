@@ -35,8 +35,8 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.possible_writers import writers_before
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 

@@ -40,16 +40,16 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_of_address,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_sums_for_all
-from profiler.analyse.causes.flow.repeated_loads import (
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees, find_sums_for_all
+from profiler.analyse.causes.flow.memory.repeated_loads import (
     find_later_passes,
     find_repeated_loads,
     find_same_in_outer_turns,
 )
-from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
+from profiler.analyse.causes.flow.memory.repeated_stores import is_read_past_barrier, part_overwritten
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.memory.through_memory import Passed, find_passed_through_memory
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.flow.through_memory import Passed, find_passed_through_memory
 from profiler.text import whole_percent
 
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.

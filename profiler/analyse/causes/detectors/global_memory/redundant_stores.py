@@ -22,8 +22,8 @@ from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses.scratch import find_scratch
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
-from profiler.analyse.causes.flow.reduction_trees import find_global_trees
-from profiler.analyse.causes.flow.repeated_stores import (
+from profiler.analyse.causes.flow.memory.reduction_trees import find_global_trees
+from profiler.analyse.causes.flow.memory.repeated_stores import (
     count_in_a_row,
     count_stored_again,
     find_other_loads,

@@ -10,7 +10,7 @@ from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import executed_parts
-from profiler.analyse.causes.flow.lane_values import count_copies
+from profiler.analyse.causes.flow.copies import count_copies
 
 
 def detect_copies(evidence: Evidence) -> Iterable[Candidate]:

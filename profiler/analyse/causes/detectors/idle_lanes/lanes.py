@@ -29,7 +29,7 @@ from profiler.analyse.causes.flow.lane_values import (
     find_warps_without_work,
     is_left_early,
 )
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import find_lone_warps
 from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.math_functions.sizes import is_tested
@@ -281,8 +281,8 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
 def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing only for lanes that act.
 
-    L1 and L2 work only for the lanes that act, so their work stays, with two exceptions. A pass through shared memory is made for
-    any number of lanes, so fewer instructions take fewer passes, unless they have bank conflicts. And a lane that walks alone
+    L1 and L2 work only for the lanes that act, so their work stays, with two exceptions. A shuffle and a pass through shared memory
+    are made for any number of lanes, so fewer instructions take fewer of them, unless they have bank conflicts. And a lane that walks alone
     through neighbours takes a sector for each of them, which lanes side by side would share.
     Atomics are served lane by lane, so idle lanes cost nothing. Fences wait for memory as long for one lane as for all. If lanes
     are not counted for each instruction, a predicate may keep whole warps from it, and these wait for nothing.
@@ -299,7 +299,7 @@ def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Eff
         site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
         for site, part in fractions.items()
         if site.passes and site.ideal_passes
-    }
+    } | {site: part for site, part in fractions.items() if site.instruction.name == "SHFL"}
     walking = {
         site: 1 - site.bytes_asked / (site.sectors * SECTOR_BYTES)
         for site in find_walking(evidence) & fractions.keys()

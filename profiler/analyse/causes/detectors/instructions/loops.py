@@ -15,7 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     written_by_any,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
 

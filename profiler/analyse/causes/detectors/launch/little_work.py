@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.dataflow import OF_BLOCK, find_address_work_of
 from profiler.analyse.causes.flow.lane_values import SUMMING
-from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
+from profiler.analyse.causes.flow.memory.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.words.triton import MORE_ROWS
 from profiler.analyse.causes.words.words import Words
 from profiler.analyse.recording.launch_shapes import LaunchShape

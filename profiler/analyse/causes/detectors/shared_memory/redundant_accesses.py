@@ -12,8 +12,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, VOTES, Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.repeated_stores import part_overwritten
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 

@@ -22,8 +22,8 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS
 from profiler.text import whole_percent

@@ -9,8 +9,8 @@ from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.repeated_loads import find_loads_kept_apart
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 

@@ -14,7 +14,7 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.reduction_trees import (
+from profiler.analyse.causes.flow.memory.reduction_trees import (
     ASSUMED_TURNS,
     Tree,
     copies_in,

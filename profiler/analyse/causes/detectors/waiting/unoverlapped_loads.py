@@ -22,9 +22,9 @@ from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.repeated_stores import part_overwritten
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.memory.repeated_stores import part_overwritten
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.words.words import Words
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.text import counted, whole_percent

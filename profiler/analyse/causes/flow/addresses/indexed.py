@@ -20,8 +20,8 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.possible_writers import writers_of_any
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER, is_predicate
 from profiler.catalog.metrics import SECTOR_BYTES

@@ -16,15 +16,19 @@ from profiler.analyse.causes.flow.addresses.operations import WORDS, Operations,
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
+from profiler.catalog.metrics import LANES
 
 _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 
 
-def first_addresses(sites: Sequence[Site], thread: str = "") -> dict[Site, int]:
-    """Returns the first address of each access in this code; each `thread` has numbers of its own."""
-    return _MadeUp(thread).follow(sites, _find_needed(sites))
+def first_addresses(sites: Sequence[Site], thread: str = "", index: int | None = None) -> dict[Site, int]:
+    """Returns the first address of each access in this code; each `thread` has numbers of its own.
+
+    With an `index`, they are those of the thread with this index in a block of one dimension.
+    """
+    return _MadeUp(thread, index).follow(sites, _find_needed(sites))
 
 
 def addresses_in_turns(before: Sequence[Site], turn: Sequence[Site], turns: int) -> list[dict[Site, int]]:
@@ -33,7 +37,7 @@ def addresses_in_turns(before: Sequence[Site], turn: Sequence[Site], turns: int)
     What an iteration loads differs from what the others load.
     """
     needed = _find_needed([*before, *turn, *turn])
-    numbers = _MadeUp("")
+    numbers = _MadeUp()
     numbers.follow(before, needed)
     found = []
     for number in range(turns):
@@ -58,10 +62,11 @@ def _find_needed(sites: Sequence[Site]) -> set[Site]:
 class _MadeUp(Operations[int]):
     """Follows numbers of 32 bits through the code in the order of its text. A loaded value, or what else is not known, gets one of its own."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, thread: str = "", index: int | None = None) -> None:
         self.turn = 0
         self._by_register: dict[str, int] = {}
         self._thread = thread
+        self._known = {} if index is None else {"SR_TID.X": index, "SR_LANEID": index % LANES}
 
     def follow(self, sites: Iterable[Site], needed: Container[Site]) -> dict[Site, int]:
         """Runs this code once and returns the address of each access. Of what makes no address, only what is `needed` runs."""
@@ -96,7 +101,7 @@ class _MadeUp(Operations[int]):
         return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
-        return 0 if register == "SRZ" else self._of_thread(register)
+        return 0 if register == "SRZ" else self._known.get(register, self._of_thread(register))
 
     def elsewhere(self, operand: str, /) -> int:
         is_for_all = operand.startswith("c[") and not REGISTER.search(operand)

@@ -19,6 +19,7 @@ _MOVES = ("MOV", "UMOV", "R2UR")
 SUMS = ("IADD3", "UIADD3", "VIADD")
 CARRY = "IMAD.X"  # adds the carry to the upper half of a 64-bit sum, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
+_LOWEST_BITS = ("SGXT.U32", "USGXT.U32")  # so many of them
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
 NEGATIVE = 1 << WORD_BITS - 1
 WORDS = 1 << WORD_BITS  # how many different words there are
@@ -117,6 +118,9 @@ class Operations(ABC, Generic[_Number]):
             return self.sum(taken[1], self.shifted_left(taken[0], taken[2]))
         if one.opcode.startswith(_SHIFTS_LEFT) and count >= 2:
             return self.shifted_left(taken[0], taken[1])
+        if one.opcode in _LOWEST_BITS and count == 2 and one.operands[-1].startswith("0x"):
+            mask = self.constant((1 << int(one.operands[-1], 16)) - 1)
+            return self.logic([taken[0], mask, mask], AND)
         return None
 
 

@@ -5,7 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.constants import detect_divergent_constants
 from profiler.analyse.causes.detectors.global_memory.narrow_accesses import detect_narrow
-from profiler.analyse.causes.flow.constant_lookups import add_lookups
+from profiler.analyse.causes.flow.memory.constant_lookups import add_lookups
 
 PIXEL = ["S2R R0, SR_TID.X", "LDG.E R4, [R0.64]"]
 WAITING = "FADD R6, R6, R5"

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
 from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers
-from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart
+from profiler.analyse.causes.flow.memory.repeated_loads import find_loads_kept_apart
 
 COPY = "LDGSTS.E [R8], [R2.64]"
 

@@ -5,7 +5,7 @@ from made_evidence import active, evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory import redundant_stores
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
-from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
+from profiler.analyse.causes.flow.memory.repeated_stores import add_stores_alike
 
 SUM = ("MOV R4, RZ", ("LDG.E R6, [R2.64]", 800.0), ("FADD R4, R4, R6", 800.0), ("IADD3 R2, R2, 0x4, RZ", 800.0))  # fmt: skip
 

@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.every import DETECTORS
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_same_in_all_blocks
 from profiler.analyse.causes.detectors.waiting import barriers, trees, unoverlapped_loads
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_trees
+from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees, find_trees
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 ALL, HALF, ONE = 32.0, 16.0, 0.5  # lanes of a warp that act on average, in a block of two warps

@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting.trees import known_turns, named_turns
-from profiler.analyse.causes.flow.reduction_trees import Tree
+from profiler.analyse.causes.flow.memory.reduction_trees import Tree
 
 STORE, MEET, RESULT, LOAD = "STS [R4], R5", "BAR.SYNC 0x0", "STG.E [R2], R6", "LDG.E R5, [R2]"
 

@@ -5,7 +5,7 @@ from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.flow.addresses.made_up import first_addresses
-from profiler.analyse.causes.flow.repeated_loads import (
+from profiler.analyse.causes.flow.memory.repeated_loads import (
     find_addresses_gone,
     find_later_passes,
     find_same_in_outer_turns,

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of, executing
 
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 
 USED = "LDS R20, [R21]"
 

@@ -20,7 +20,7 @@ from profiler.analyse.causes.flow.addresses.made_up import first_addresses
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, makers_of_address
-from profiler.analyse.causes.flow.repeated_loads import (
+from profiler.analyse.causes.flow.memory.repeated_loads import (
     NEARLY_ALIKE,
     fits_in_block,
     is_near,

@@ -6,7 +6,7 @@ from made_evidence import active, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 from profiler.analyse.causes.flow.loop_carried import follows_itself
-from profiler.analyse.causes.flow.through_memory import find_passed_through_memory
+from profiler.analyse.causes.flow.memory.through_memory import find_passed_through_memory
 
 # `y[t] = y[t - 1] + x[t]`, whose arrays may overlap for all that the compiler knows.
 LOADED, OTHER, ADDED, STORED, FORWARD = (

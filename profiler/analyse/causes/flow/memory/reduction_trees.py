@@ -24,8 +24,8 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.memory.staging import TURNS_WORTH_IT
 from profiler.analyse.causes.flow.same_in_turns import find_steady
-from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES
 
