@@ -3,7 +3,7 @@
 
 // ---- paths of a price whose variance changes too: a thread walks one path
 
-constexpr int PATHS = SMS * 256, THREADS = 128, STEPS = 256;
+constexpr int PATHS = SMS * 64, THREADS = 64, STEPS = 512;
 constexpr float DT = 1.0f / STEPS, RETURNING = 1.5f, MEAN = 0.04f, SHAKING = 0.3f;
 
 __device__ __forceinline__ float noise(unsigned path, unsigned step) {
