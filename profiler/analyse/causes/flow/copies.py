@@ -27,8 +27,8 @@ _FROM_A_LANE = "SHFL.IDX"
 def count_copies(evidence: Evidence) -> int:
     """Returns how many threads of a block compute each result, although one of them stores it; 1 where others may need what a thread computes.
 
-    Lanes that pass values to each other may work for their warp. Then only whole warps tell, unless all that a warp passes on
-    stays among as many lanes as there are elements.
+    Lanes that pass values to each other work for their warp, or for a part of it. Then whole warps tell, and how many such parts a
+    warp has.
     """
     meeting = any(site.opcode.startswith(VOTES) for site in evidence.sites)
     if meeting or evidence.of("shared store", "shared atomic", "tensor"):
@@ -39,37 +39,34 @@ def count_copies(evidence: Evidence) -> int:
     loads = [site for site in evidence.of("global load") if site in differing]
     stores = evidence.of("global store", "atomic")
     passing = [site for site in evidence.sites if site.opcode.startswith(_BETWEEN_LANES)]
-    of_warps = bool(passing) and not _are_passed_among_copies(evidence, passing, loads, stores)
     loading, storing = (
-        max((_part_of_threads(evidence, site, of_warps) for site in sites), default=0.0)
+        max((_part_of_threads(evidence, site, bool(passing)) for site in sites), default=0.0)
         for sites in (loads, stores)
     )
     copies = round(loading / storing) if storing else 1
-    return copies if copies * storing == loading and copies.bit_count() == 1 else 1
+    copies = copies if copies * storing == loading and copies.bit_count() == 1 else 1
+    return copies * _count_parts_alike(evidence, passing, loads) if passing else copies
 
 
-def _are_passed_among_copies(
-    evidence: Evidence, passing: Collection[Site], loads: Collection[Site], stores: Collection[Site]
-) -> bool:
-    """Returns whether the lanes of a warp load the same few elements again and again, and no lane passes values beyond these.
-
-    The lanes behind the first ones then do the same with copies of the same elements, and store nothing.
-    """
-    if evidence.shape is None or evidence.shape.threads != evidence.shape.block[0]:
-        return False
-    of_threads = [
-        first_addresses(sites, index=index)
-        for sites in {one.function: evidence.by_function[one.function] for one in loads}.values()
-        for index in range(LANES)
+def _count_parts_alike(evidence: Evidence, passing: Collection[Site], loads: Collection[Site]) -> int:
+    """Returns into how many parts a warp falls that load the same elements, if no lane passes values to another part."""
+    shape, most = evidence.shape, LANES // 2
+    if (
+        shape is None
+        or shape.threads != shape.block[0]
+        or not all(_stays_among(one, most) for one in passing)
+    ):
+        return 1  # addresses take long to find
+    of_lanes = [
+        first_addresses(evidence.by_function[function], index=lane)
+        for function in {site.function for site in loads}
+        for lane in range(LANES)
     ]
-    places = [[found[site] for found in of_threads if site in found] for site in loads]
+    places = [[found[site] for found in of_lanes if site in found] for site in loads]
     elements = max((len(set(one)) for one in places), default=LANES)
-    return (
-        elements < LANES
-        and all(one == (one[:elements] * LANES)[:LANES] for one in places)
-        and all(site.acting_lanes <= elements for site in stores)
-        and all(_stays_among(site, elements) for site in passing)
-    )
+    repeated = all(one == (one[:elements] * LANES)[:LANES] for one in places)
+    alone = all(_stays_among(site, elements) for site in passing)
+    return LANES // elements if elements.bit_count() == 1 and repeated and alone else 1
 
 
 def _stays_among(site: Site, lanes: int) -> bool:

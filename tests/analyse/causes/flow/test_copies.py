@@ -81,3 +81,74 @@ def test_each_turn_of_a_loop_may_store(turns, copies):
     lines = (THREAD, *executing(1000.0, "LDG.E R4, [R0.64]", "@P1 BRA 0x40"))
     stored = ("STG.E [R0.64], R4", 10 * turns)
     assert count_copies(evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)) == copies
+
+
+# A tile of 4 x 4 elements in the registers of 32 lanes or more: the column and the row of a lane's element are bits of its index.
+TILE = (
+    THREAD,
+    "LOP3.LUT R1, R0, 0x3, RZ, 0xc0, !PT",
+    "SHF.R.U32.HI R2, RZ, 0x2, R0",
+    "SGXT.U32 R2, R2, 0x2",
+    "LDC R8, c[0x0][0x220]",
+    "LDC R9, c[0x0][0x210]",
+    "IMAD R2, R2, R8, R1",
+    "LEA R2, R2, R9, 0x2",
+    "LDG.E R4, [R2.64]",
+)
+OVER_ROWS, OVER_COLUMNS = "SHFL.BFLY PT, R5, R4, 0x8, 0x1f", "SHFL.BFLY PT, R5, R4, 0x2, 0x1f"
+
+
+def copies_in_tile(*passing, acting=16.0, of_warps=1.0, lines=TILE, block=128):
+    stored = 100.0 * of_warps
+    at = len(lines) + len(passing)
+    evidence = evidence_of(
+        *lines,
+        *passing,
+        ("STG.E [R2.64], R4", stored),
+        ("EXIT", stored),
+        facts={at: {"acting": acting}},
+        block=block,
+    )
+    return count_copies(evidence)
+
+
+def test_lanes_with_copies_of_a_tile_pass_values_among_themselves():
+    assert copies_in_tile(OVER_ROWS, OVER_COLUMNS, of_warps=1 / 4) == 8
+    assert copies_in_tile(OVER_ROWS, OVER_COLUMNS, block=32) == 2
+
+
+def test_one_value_of_a_tile_takes_all_its_lanes():
+    """A lane stores what sixteen have added up: only the other sixteen have copies."""
+    assert copies_in_tile(OVER_ROWS, OVER_COLUMNS, acting=1.0, block=32) == 2
+
+
+@pytest.mark.parametrize(
+    ("passing", "copies"),
+    [
+        ("SHFL.BFLY PT, R5, R4, 0x10, 0x1f", 1),  # from one half of the warp to the other
+        ("SHFL.DOWN PT, R5, R4, 0x4, 0x1f", 2),
+        ("SHFL.DOWN PT, R5, R4, R1, 0x1f", 1),  # from a lane that nobody knows
+        ("SHFL.IDX PT, R5, R4, R1, 0x1f", 2),  # whichever copy it comes from
+        ("REDUX.SUM UR4, R4", 1),
+    ],
+)
+def test_what_passes_beyond_the_tile_needs_all_lanes(passing, copies):
+    assert copies_in_tile(passing, block=32) == copies
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SGXT.U32 R2, R2, 0x2", "SGXT.U32 R2, R2, 0x3"),  # 32 elements
+        ("LOP3.LUT R1, R0, 0x3, RZ, 0xc0, !PT", "S2R R1, SR_LANEID"),
+        ("SHF.R.U32.HI R2, RZ, 0x2, R0", "LDG.E R2, [R0.64]"),  # data says which
+    ],
+)
+def test_a_warp_whose_lanes_load_elements_of_their_own_has_no_parts_alike(old, new):
+    lines = tuple(line.replace(old, new) for line in TILE)
+    assert lines != TILE
+    assert copies_in_tile(OVER_COLUMNS, lines=lines, block=32) == 1
+
+
+def test_rows_of_a_block_are_not_known_to_load_alike():
+    assert copies_in_tile(OVER_ROWS, block=(32, 4, 1)) == 1

@@ -66,7 +66,7 @@ class _MadeUp(Operations[int]):
         self.turn = 0
         self._by_register: dict[str, int] = {}
         self._thread = thread
-        self._known = {} if index is None else {"SR_TID.X": index, "SR_LANEID": index % LANES}
+        self._index = index
 
     def follow(self, sites: Iterable[Site], needed: Container[Site]) -> dict[Site, int]:
         """Runs this code once and returns the address of each access. Of what makes no address, only what is `needed` runs."""
@@ -81,7 +81,8 @@ class _MadeUp(Operations[int]):
         return found
 
     def _of_thread(self, name: str) -> int:
-        return _make_up(f"{name}{self._thread}")
+        """Returns what a thread finds at a place that is not in the code. Another one may find something else there."""
+        return _make_up(f"{name}{self._thread}{self._index or ''}")
 
     def held(self, site: Site, register: str) -> int:
         return self._by_register.get(register, self._of_thread(f"{register} at {site.position}"))
@@ -101,11 +102,16 @@ class _MadeUp(Operations[int]):
         return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
-        return 0 if register == "SRZ" else self._known.get(register, self._of_thread(register))
+        if register == "SRZ":
+            return 0
+        if self._index is None:
+            return self._of_thread(register)
+        return {"SR_TID.X": self._index, "SR_LANEID": self._index % LANES}.get(register, _make_up(register))
 
     def elsewhere(self, operand: str, /) -> int:
-        is_for_all = operand.startswith("c[") and not REGISTER.search(operand)
-        return _make_up(operand) if is_for_all else self.special(operand)
+        if not operand.startswith("c["):
+            return self.special(operand)
+        return self._of_thread(operand) if REGISTER.search(operand) else _make_up(operand)
 
     def other(self, site: Site, taken: Sequence[int], /) -> int:
         one = site.instruction
