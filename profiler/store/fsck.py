@@ -32,7 +32,7 @@ from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
 from profiler.store.runs.file_names import MANIFEST_FILE, table_file
-from profiler.store.runs.index import FoundRun, find_in_folder, find_in_pack
+from profiler.store.runs.index import find_in_folder, find_in_pack
 from profiler.store.runs.manifest import StoredReport
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
@@ -101,12 +101,11 @@ def faults_of_folder(place: Place, name: str) -> list[ProfError]:
     return faults_of_run(found)
 
 
-def faults_of_run(one: FoundRun) -> list[ProfError]:
+def faults_of_run(run: Run) -> list[ProfError]:
     """Returns the faults of a run whose manifest is whole."""
-    manifest, files = one.manifest, one.files
+    manifest, files = run.manifest, run.files
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
         return [RunDamaged("the folder and its manifest do not belong together")]
-    run = Run(files.where, manifest, _files=files)
     found: list[ProfError] = []
     for report in manifest.reports:
         if report.file is not None:
@@ -134,7 +133,7 @@ def open_pack(place: Place, name: str) -> layout.Pack:
         return layout.Pack(place, name, layout.PackIndex(layout.VERSION, {}, {}))
 
 
-def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]]:
+def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Run | ProfError]]:
     """Yields each run's id, with the run or with the error that its line has.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.

@@ -25,7 +25,6 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
 from profiler.store.runs.file_names import MANIFEST_FILE
-from profiler.store.runs.index import FoundRun
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
@@ -112,10 +111,9 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
         if run_id in elsewhere or isinstance(found, ProfError) or not _is_whole(found):
             continue
         elsewhere.add(run_id)
-        run = Run(found.files.where, found.manifest, _files=found.files)
-        if not any(writer.add(run, found.written) for writer in writers):
+        if not any(writer.add(found) for writer in writers):
             writers.append(PackWriter(staging.folder()))
-            writers[-1].add(run, found.written)
+            writers[-1].add(found)
     while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
@@ -124,7 +122,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     return f"{sum(len(writer.runs) for writer in writers)} of its runs are in {' and '.join(packs)}"
 
 
-def _is_whole(found: FoundRun) -> bool:
+def _is_whole(found: Run) -> bool:
     """Returns whether a run of a pack is whole. RunUnreadable if that cannot be seen: then the pack must not go without it."""
     faults = fsck.faults_of_run(found)
     for error in faults:

@@ -40,6 +40,7 @@ class Run:
     times_from: Run | None = None  # the run whose times without the profiler stand for its own
     # Stored reports that were looked for and are missing.
     reports_gone: list[str] = field(default_factory=list)
+    written: bytes = field(default=b"", repr=False)  # its manifest as it was written, which a pack keeps
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _parts: dict[str, pa.Table] = field(default_factory=dict, repr=False)  # the columns read last of each
     _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)

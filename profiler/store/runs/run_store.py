@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,17 +114,11 @@ class RunStore:
             return []
 
     def open(self, run_id: RunId) -> Run:
-        return self.open_raw(run_id)[0]
-
-    def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
-        """Opens a run, and returns its manifest as written too."""
         with reading_from(self.place.shown(f"{run_id}/{MANIFEST_FILE}")):
-            found = self.index.find(str(run_id))
-        where, manifest = found.files.where, found.manifest
-        if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{where}: the folder and its manifest do not belong together")
-        run = Run(where, manifest, _files=found.files, _find_again=lambda: self.index.find(str(run_id)).files)
-        return run, found.written
+            run = self.index.find(str(run_id))
+        if run.manifest.run_id != str(run_id) or set(run.manifest.tables) != set(TABLES):
+            raise RunDamaged(f"{run.path}: the folder and its manifest do not belong together")
+        return replace(run, _find_again=lambda: self.index.find(str(run_id)).files)
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
         """Fetches the manifests that `open` will need next, in one round of requests instead of many."""

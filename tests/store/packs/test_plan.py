@@ -203,7 +203,7 @@ def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
     path.write_bytes(sealed(json.dumps(made).encode()))
     before = json.loads(path.read_text())
     store = packed(store)
-    assert json.loads(store.open_raw(store.ids()[0])[1]) == before
+    assert json.loads(store.open(store.ids()[0]).written) == before
 
 
 def test_a_run_in_a_pack_is_named_by_the_path_it_had(everything, prof_here):
