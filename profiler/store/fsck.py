@@ -15,35 +15,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from profiler.errors import (
-    NotAReport,
-    ProfError,
-    ReportDamaged,
-    ReportNotFound,
-    RunDamaged,
-    RunUnreadable,
-    RunUnusable,
-)
+from profiler.errors import ProfError, RunDamaged, RunUnreadable, RunUnusable
 from profiler.store.packs import layout
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
-from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
 from profiler.store.runs.file_names import MANIFEST_FILE, table_file
 from profiler.store.runs.index import find_in_folder, find_in_pack
-from profiler.store.runs.manifest import StoredReport
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
-from profiler.store.scratch import find_left_scratch, scratch_folder
+from profiler.store.scratch import find_left_scratch
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
 FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch"]
-_DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
@@ -109,7 +98,8 @@ def faults_of_run(run: Run) -> list[ProfError]:
     found: list[ProfError] = []
     for report in manifest.reports:
         if report.file is not None:
-            found += _checked(files.place, files.name, _check_report, run, report)
+            found += _checked(files.place, files.name, run.verify_report, report)
+    run.forget_reports()
     for table in TABLES:
         found += _checked(files.place, files.name, run.table, table)
     if not found:
@@ -119,9 +109,6 @@ def faults_of_run(run: Run) -> list[ProfError]:
     return found
 
 
-def is_damage(error: ProfError) -> bool:
-    """Returns whether the thing is surely not whole. Any other error leaves that open: no permission, no memory, no room."""
-    return isinstance(error, _DAMAGE)
 
 
 def open_pack(place: Place, name: str) -> layout.Pack:
@@ -247,13 +234,6 @@ def _left_behind(store: RunStore) -> Iterator[Fault]:
         yield Fault("left", file, f"an upload claimed a report more than {CLAIM_S:.0f} s ago and never ended")
 
 
-def _check_report(run: Run, report: StoredReport) -> None:
-    with scratch_folder() as scratch:
-        actual = identify_report(run.report_path(report), scratch).sha256
-    if not isinstance(run.path, Path):
-        run.files.place.forget(run.files.report_name(report))
-    if actual != report.sha256:
-        raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
 
 
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:
@@ -274,5 +254,6 @@ def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
 
 def _fault(kind: FaultKind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
     if found:
-        said = "; ".join(error.message for error in found)
-        yield Fault(kind if all(map(is_damage, found)) else "unread", name, said)
+        # Any other error leaves open whether the thing is whole: no permission, no memory, no room.
+        is_damaged = all(isinstance(error, RunDamaged) for error in found)
+        yield Fault(kind if is_damaged else "unread", name, "; ".join(error.message for error in found))

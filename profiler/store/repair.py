@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
+from profiler.errors import ProfError, RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.disk import writing_to
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
@@ -126,7 +126,7 @@ def _is_whole(found: Run) -> bool:
     """Returns whether a run of a pack is whole. RunUnreadable if that cannot be seen: then the pack must not go without it."""
     faults = fsck.faults_of_run(found)
     for error in faults:
-        if not fsck.is_damage(error):
+        if not isinstance(error, RunDamaged):
             raise RunUnreadable(error.message) from error
     return not faults
 

@@ -179,7 +179,7 @@ class _Compaction:
     def _require_reports(self, run: Run) -> None:
         for report in run.manifest.reports:
             if report.file is not None and not self.publisher.has(run.files.report_name(report)):
-                raise RunDamaged(f"{run.files.shown(report.file)}: the run's report is not there")
+                raise RunDamaged(f"{run.files.shown_report(report)}: the run's report is not there")
 
 
 @contextmanager

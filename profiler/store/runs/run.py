@@ -125,7 +125,7 @@ class Run:
                     missing = isinstance(error.__cause__, (FileNotFoundError, ReportNotFound))
                     if not (may_be_gone and missing and report.file is not None):
                         raise
-                    self.reports_gone.append(self.files.shown(report.file))
+                    self.reports_gone.append(self.files.shown_report(report))
 
     def forget_reports(self) -> None:
         """Removes the copies on this machine of reports at a URL."""
@@ -172,7 +172,7 @@ class Run:
     def verify_report(self, report: StoredReport) -> None:
         if report.file is None and not os.path.exists(report.reference or ""):
             return  # an original that was not copied may be gone
-        shown = self.files.shown(report.file) if report.file is not None else report.reference
+        shown = self.files.shown_report(report) if report.file is not None else report.reference
         try:
             path = self.report_path(report)
             actual = sha256_of_report(path)
