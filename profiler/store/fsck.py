@@ -109,8 +109,6 @@ def faults_of_run(run: Run) -> list[ProfError]:
     return found
 
 
-
-
 def open_pack(place: Place, name: str) -> layout.Pack:
     """Returns the pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
@@ -232,8 +230,6 @@ def _left_behind(store: RunStore) -> Iterator[Fault]:
         yield Fault("left", name, lost)
     for file in left_claims(store.place):
         yield Fault("left", file, f"an upload claimed a report more than {CLAIM_S:.0f} s ago and never ended")
-
-
 
 
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:

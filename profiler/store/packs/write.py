@@ -117,5 +117,3 @@ class _Hashed:
     def close(self) -> layout.PackedFile:
         flush(self._path)
         return layout.PackedFile(self.size_bytes, self._digest.hexdigest())
-
-

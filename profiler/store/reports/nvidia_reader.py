@@ -186,7 +186,7 @@ class _Decoder:
     def _read_instances(self, launch: _Launch, name: str, metric: Any, count: int) -> None:
         columns = self._tables["instances"].columns
         columns["launch"].extend([launch.number] * count)
-        columns["metric"].repeat(name, count)
+        columns["metric"].extend([name] * count)
         columns["instance"].extend(range(count))
         values = [_value_of(metric, metric.kind(i), i) for i in range(count)]
         columns["value"].extend([value for value, _, _ in values])
@@ -205,7 +205,7 @@ class _Decoder:
             if kind == "offset":
                 launch.code.note(name, ids, [value for value, _, _ in values])
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
-        columns["id_kind"].repeat(kind, count)
+        columns["id_kind"].extend([kind] * count)
         columns["id_name"].extend(names)
         columns["function_index"].extend(functions)
         columns["id_number"].extend(numbers)
