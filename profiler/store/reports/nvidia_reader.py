@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import ncu_report
@@ -155,7 +156,7 @@ class _Decoder:
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, LaunchedCode.of(action))
-        for name in action.metric_names():
+        for name in map(intern, action.metric_names()):  # one text, however many launches have it
             if self._part is not ReportPart.CODE or is_of_code(name):
                 self._read_metric(launch, name, action.metric_by_name(name))
         if self._part is not ReportPart.FIGURES and self._may_read_code(action):
@@ -177,7 +178,7 @@ class _Decoder:
         columns["metric"].append(name)
         columns["value"].append(value)
         columns["text"].append(text)
-        columns["unit"].append(metric.unit())
+        columns["unit"].append(intern(metric.unit()))
         columns["kind"].append(_KINDS.get(kind, "none"))
         columns["exact"].append(exact)
         if count := metric.num_instances():
@@ -320,7 +321,7 @@ def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:
         return "none", []
     kind = ids.kind(0)
     if kind == _STRING:
-        return "name", [ids.as_string(i) for i in range(count)]
+        return "name", [intern(ids.as_string(i)) for i in range(count)]
     if kind in _INTEGERS:
         return "number", [ids.as_uint64(i) for i in range(count)]
     return "none", []
