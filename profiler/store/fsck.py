@@ -17,7 +17,7 @@ from typing import Literal
 
 from profiler.errors import ProfError, RunDamaged, RunUnreadable, RunUnusable
 from profiler.store.packs import layout
-from profiler.store.packs.publish import stored_files
+from profiler.store.packs.publish import UPLOAD_DAYS, unfinished
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
@@ -33,7 +33,6 @@ from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
 FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch"]
-UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
 @dataclass(frozen=True)
@@ -147,17 +146,11 @@ def orphans(place: Place) -> dict[str, list[str]]:
     """Returns the files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
     if not isinstance(place, ObjectPlace):
         return {}
-    folders: dict[str, list[str]] = {}
-    for file in stored_files(place):
-        folder, _, rest = file.partition("/")
-        if rest and (RunId.parse(folder) or layout.is_pack(folder)):
-            folders.setdefault(folder, []).append(file)
-    whole = set(place.names())
     oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
     return {
         folder: files
-        for folder, files in folders.items()
-        if folder not in whole and max(map(place.modified, files)) < oldest
+        for folder, files in unfinished(place.files()).items()
+        if max(map(place.modified, files)) < oldest
     }
 
 

@@ -17,14 +17,13 @@ from pathlib import Path
 from profiler.errors import ProfError, RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.disk import writing_to
-from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
+from profiler.store.packs.layout import Pack, is_pack
 from profiler.store.packs.plan import alone
-from profiler.store.packs.publish import publisher_for
+from profiler.store.packs.publish import last_file, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
-from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
@@ -97,7 +96,7 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
         place.copy(file, f"{aside}/{file}")
     if set(place.files(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
         raise StoreNotWritable(f"{place.shown(aside)}: not all files of {name} arrived")
-    place.remove([f"{name}/{PACK_FILE if is_pack(name) else MANIFEST_FILE}"])
+    place.remove([last_file(name)])
     place.remove(files)
     return place.shown(f"{aside}/{name}")
 

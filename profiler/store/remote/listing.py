@@ -21,8 +21,6 @@ _MOST_NAMES = 1_000_000
 _DEEPEST = 20
 
 
-
-
 def list_files(
     system: AbstractFileSystem, folder: str, where: object, start: str = "", deepest: int = _DEEPEST
 ) -> Iterator[dict[str, Any]]:

@@ -152,7 +152,6 @@ class ContainedReader:
                 raise shortage from error
             raise ReportUnreadable(f"{report.path}: cannot be read: {error.strerror}") from error
 
-
     def _end_alike(self) -> NoReturn:
         _, status = os.waitpid(self.process, 0)
         code = os.waitstatus_to_exitcode(status)
