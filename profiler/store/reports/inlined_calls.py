@@ -20,7 +20,7 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from profiler.store.reports.envelope import code_in
-from profiler.store.tables.inlined import CalledAt
+from profiler.store.tables.instruction_text import CalledAt
 
 _MOST_CALLS = 32  # one within the other
 _LAST_LINE = 2**31 - 1  # that a table of instructions can hold

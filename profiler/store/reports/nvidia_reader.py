@@ -1,7 +1,6 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
-This is the only module that imports `ncu_report`; only `disassembly.py` and `launched_code.py` see some of its untyped
-objects too.
+This is the only module that imports `ncu_report`; only `launched_code.py` sees some of its untyped objects too.
 Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
@@ -21,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import Disassembler
 from profiler.store.reports.inlined_calls import read_line_tables
-from profiler.store.reports.launched_code import LaunchedCode, is_of_code
+from profiler.store.reports.launched_code import Disassembler, LaunchedCode, is_of_code
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.store.reports.disassembly import Disassembler
-from profiler.store.reports.launched_code import LaunchedCode
+from profiler.store.reports.launched_code import Disassembler, LaunchedCode
 
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
