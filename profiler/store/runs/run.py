@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, ReportNotFound, ReportUnreadable, RunDamaged, RunUnreadable
-from profiler.store.remote.places import FolderPlace, Location, unreadable
+from profiler.store.remote.places import FolderPlace, Location, reading_from
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
@@ -174,14 +174,13 @@ class Run:
             return  # an original that was not copied may be gone
         shown = self.files.shown_report(report) if report.file is not None else report.reference
         try:
-            path = self.report_path(report)
-            actual = sha256_of_report(path)
+            with reading_from(str(shown)):
+                path = self.report_path(report)
+                actual = sha256_of_report(path)
         except ReportError as error:
             kind = RunUnreadable if isinstance(error, ReportUnreadable) else RunDamaged
             message = error.message.replace(str(path), str(shown))
             raise kind(f"{message} (it is the run's report)") from error
-        except OSError as error:
-            raise unreadable(error, str(shown)) from error
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
@@ -191,11 +190,8 @@ class Run:
         return check_table(upgraded(table, name, some), name, where, some)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
-        try:
+        with reading_from(self.files.shown_table(name)):
             return self._reading(read)
-        except OSError as error:
-            where = self.files.shown_table(name)
-            raise unreadable(error, where) from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
         """Reads; when `prof compact` has moved the run since it was found, finds it again and reads once more."""
