@@ -20,7 +20,7 @@ from profiler.store.disk import writing_to
 from profiler.store.packs.layout import Pack, is_pack
 from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import last_file, publisher_for
-from profiler.store.packs.write import PackWriter
+from profiler.store.packs.write import PackWriter, add_to_one
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
@@ -110,9 +110,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
         if run_id in elsewhere or isinstance(found, ProfError) or not _is_whole(found):
             continue
         elsewhere.add(run_id)
-        if not any(writer.add(found) for writer in writers):
-            writers.append(PackWriter(staging.folder()))
-            writers[-1].add(found)
+        add_to_one(writers, found, staging.folder)
     while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]

@@ -20,7 +20,7 @@ from profiler.store.disk import writing_to
 from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
-from profiler.store.packs.write import PackWriter
+from profiler.store.packs.write import PackWriter, add_to_one
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.index import find_in_folder
@@ -144,15 +144,12 @@ class _Compaction:
         under_way: list[PackWriter] = []
         for run in self._opened():
             try:
-                for writer in under_way:
-                    if writer.add(run):
-                        break
-                else:
-                    under_way.append(writer := PackWriter(self.staging.folder()))
-                    writer.add(run)
+                writer = add_to_one(under_way, run, self.staging.folder)
             except RunUnusable as error:
                 self.done.damaged.append(error)
-            self.advance()
+                continue
+            finally:
+                self.advance()
             if len(writer.runs) >= MOST_RUNS or writer.size_bytes >= MOST_TABLE_BYTES:
                 under_way.remove(writer)
                 yield writer

@@ -7,6 +7,7 @@ a time.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +24,19 @@ from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import Struct
 
 
+def add_to_one(writers: list[PackWriter], run: Run, new_folder: Callable[[], Path]) -> PackWriter:
+    """Adds a run to the first pack whose tables have the same columns, or to a new one, and returns that pack's writer."""
+    for writer in writers:
+        if writer.add(run):
+            return writer
+    writers.append(PackWriter(new_folder()))
+    writers[-1].add(run)
+    return writers[-1]
+
+
 class PackWriter:
+    """A pack under way: the runs in it so far, and the reports that will move into it."""
+
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder

@@ -111,7 +111,11 @@ class Sandbox:
         self._schedule(_prepare, report)
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
-        limit = timeout_s or self._timeout_s or sum(timeout_for_size_s(size_bytes(one)) for one in request.reports)
+        limit = (
+            timeout_s
+            or self._timeout_s
+            or sum(timeout_for_size_s(size_bytes(one)) for one in request.reports)
+        )
         answer: Future[Extracted] = Future()
         self._read(request, limit, answer)
         return answer
@@ -195,8 +199,6 @@ def _is_crash(error: BaseException) -> bool:
     return isinstance(error, ProcessExpired) and -error.exitcode in _CRASHES
 
 
-
-
 def timeout_for_size_s(report_bytes: int) -> float:
     """Returns the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
@@ -222,8 +224,6 @@ def _alarm_after(limit_s: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 
 
 def _prepare(report: Path) -> None:
