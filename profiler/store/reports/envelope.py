@@ -22,6 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
+from profiler.store.tables.thrift import read_varint
 
 MAGIC = b"NVR\x00"
 BEGINNING_BYTES = 4096
@@ -326,13 +327,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, _Value]]:
 
 
 def _varint(message: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(message):
-            break
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise _Malformed("a number in a block header never ends")
+    try:
+        return read_varint(message, position)
+    except (IndexError, ValueError):
+        raise _Malformed("a number in a block header never ends") from None
