@@ -1,7 +1,6 @@
 """The store of runs in a folder or at a URL: lists them, finds them and opens them.
 
-A report that was never stored becomes a `Run` too (`open_report`), so the rest of prof need not know the
-difference.
+A report that was never stored becomes a `Run` too (`loose.py`), so the rest of prof need not know the difference.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
 from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.index import RunIndex
-from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from profiler.store.runs.commit import Staging
 
 
-__all__ = ["Run", "RunStore", "open_report", "open_reports"]
 SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
