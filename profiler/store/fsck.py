@@ -17,7 +17,7 @@ from typing import Literal
 
 from profiler.errors import ProfError, RunDamaged, RunUnreadable, RunUnusable
 from profiler.store.packs import layout
-from profiler.store.packs.publish import UPLOAD_DAYS, unfinished
+from profiler.store.packs.publish import UPLOAD_DAYS, without_last_file
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
@@ -149,7 +149,7 @@ def orphans(place: Place) -> dict[str, list[str]]:
     oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
     return {
         folder: files
-        for folder, files in unfinished(place.files()).items()
+        for folder, files in without_last_file(place.files()).items()
         if max(map(place.modified, files)) < oldest
     }
 

@@ -73,7 +73,7 @@ class ObjectPublisher:
     def tidy(self, packed: Iterable[str]) -> None:
         """Removes what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
         held, oldest = set(packed), id_time(datetime.now(UTC) - timedelta(days=UPLOAD_DAYS))
-        for folder, names in unfinished(self._files).items():
+        for folder, names in without_last_file(self._files).items():
             if folder in held or (is_pack(folder) and folder.split("-")[1] < oldest):
                 self._place.remove(names)
 
@@ -115,7 +115,7 @@ def last_file(folder: str) -> str:
     return f"{folder}/{PACK_FILE if is_pack(folder) else MANIFEST_FILE}"
 
 
-def unfinished(files: Iterable[str]) -> dict[str, list[str]]:
+def without_last_file(files: Iterable[str]) -> dict[str, list[str]]:
     """Returns the files of an object store's runs and packs that lack their last file, by folder."""
     return {
         folder: held

@@ -1,6 +1,6 @@
 """The store of runs in a folder or at a URL: lists them, finds them and opens them.
 
-A report that was never stored becomes a `Run` too (`loose.py`), so the rest of prof need not know the difference.
+A report that was never stored becomes a `Run` too (`unstored.py`), so the rest of prof need not know the difference.
 """
 
 from __future__ import annotations
