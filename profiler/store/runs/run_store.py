@@ -81,7 +81,7 @@ class RunStore:
         if isinstance(self.place, ObjectPlace):
             from profiler.store.remote.upload import UploadStaging
 
-            return UploadStaging(self.place, self.ids)
+            return UploadStaging(self.place, map(str, self._recent_ids()))
         return Staging(self.local)
 
     def ids(self) -> list[RunId]:
