@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.errors import ProfError, RunDamaged, RunUnreadable, StoreNotWritable
+from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.disk import writing_to
-from profiler.store.packs.layout import Pack, is_pack
+from profiler.store.packs.layout import is_pack
 from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import last_file, publisher_for
 from profiler.store.packs.write import PackWriter, add_to_one
@@ -107,10 +107,9 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
     for run_id, found in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
-        if run_id in elsewhere or isinstance(found, ProfError) or not _is_whole(found):
-            continue
-        elsewhere.add(run_id)
-        add_to_one(writers, found, staging.folder)
+        if run_id not in elsewhere and isinstance(found, Run) and _is_whole(found):
+            elsewhere.add(run_id)
+            add_to_one(writers, found, staging.folder)
     while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
@@ -137,13 +136,10 @@ def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
             found.add(other)
         elif is_pack(other) and other != name:
             with suppress(RunUnreadable):
-                found |= _whole_in(fsck.open_pack(store.place, other), ids)
+                held = fsck.runs_of_pack(fsck.open_pack(store.place, other))
+                found |= {
+                    run_id
+                    for run_id, run in held
+                    if run_id in ids and isinstance(run, Run) and not fsck.faults_of_run(run)
+                }
     return found
-
-
-def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
-    return {
-        run_id
-        for run_id, found in fsck.runs_of_pack(pack)
-        if run_id in ids and not isinstance(found, ProfError) and not fsck.faults_of_run(found)
-    }

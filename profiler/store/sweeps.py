@@ -141,12 +141,13 @@ class SweepStore:
     """The sweeps beside the runs of one folder."""
 
     def __init__(self, runs: Location) -> None:
-        if not isinstance(location_of(runs), Path):
+        location = location_of(runs)
+        if not isinstance(location, Path):
             raise StoreNotWritable(
                 f"{public_url(str(runs))}: sweeps are kept in a folder, not at a URL",
                 remedy="Give `prof tune` a folder of this machine with --runs.",
             )
-        self.root = sweeps_folder(Path(location_of(runs)))
+        self.root = sweeps_folder(location)
 
     def unfinished(self, key: str) -> UnfinishedSweep:
         return UnfinishedSweep(self.root, key)
