@@ -17,8 +17,8 @@ from pathlib import Path
 from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.disk import writing_to
+from profiler.store.packs.compact import alone
 from profiler.store.packs.layout import is_pack
-from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import last_file, publisher_for
 from profiler.store.packs.write import PackWriter, add_to_one
 from profiler.store.remote.objects import ObjectPlace

@@ -27,8 +27,8 @@ from profiler.store.runs.run_id import RunId, facts_sha256, sweep_name
 from profiler.store.runs.run_store import RunStore, sweeps_folder
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
-from profiler.store.tables.bounds import read_table
 from profiler.store.tables.decoding import decodable
+from profiler.store.tables.reading import read_table
 from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from profiler.errors import IdTaken, RunDamaged
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack
-from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import Staging

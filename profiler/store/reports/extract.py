@@ -20,9 +20,9 @@ from msgspec.structs import asdict
 from profiler.errors import KernelNotFound, MetricsMissing, ReportDamaged, ReportError
 from profiler.store.disk import flush, storage_error
 from profiler.store.reports.contained_reader import decode_contained
-from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import ReportFile, copy_report, identify_report, pack_report
+from profiler.store.reports.ncu_command import derive_controls
 from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import write_table

@@ -42,8 +42,6 @@ def is_report_file(file: str) -> bool:
     return _REPORT.fullmatch(file) is not None
 
 
-
-
 def holds_run(folder: Path) -> bool:
     """Returns whether a folder of this machine is a run."""
     return (folder / MANIFEST_FILE).exists()

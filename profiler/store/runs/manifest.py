@@ -20,7 +20,7 @@ from profiler.errors import RunDamaged
 from profiler.store.disk import write_flushed
 from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
-from profiler.store.reports.controls import without_ncu, words_of
+from profiler.store.reports.ncu_command import without_ncu, words_of
 from profiler.store.runs.file_names import MANIFEST_FILE, is_report_file, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.runs.seal import has_seal, sealed

@@ -14,8 +14,8 @@ from profiler.store.remote.places import FolderPlace, Location, reading_from
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
-from profiler.store.tables.bounds import read_table
 from profiler.store.tables.columns import find_stretches
+from profiler.store.tables.reading import read_table
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table, upgraded
 
 if TYPE_CHECKING:
