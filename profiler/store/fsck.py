@@ -6,7 +6,6 @@ does that.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,36 +14,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from profiler.errors import (
-    NotAReport,
-    ProfError,
-    ReportDamaged,
-    ReportNotFound,
-    RunDamaged,
-    RunUnreadable,
-    RunUnusable,
-)
+from profiler.errors import ProfError, RunDamaged, RunUnreadable, RunUnusable
 from profiler.store.packs import layout
-from profiler.store.packs.publish import stored_files
+from profiler.store.packs.publish import UPLOAD_DAYS, without_last_file
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, reading_from, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
-from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
 from profiler.store.runs.file_names import MANIFEST_FILE, table_file
-from profiler.store.runs.index import FoundRun, find_in_folder, find_in_pack
-from profiler.store.runs.manifest import StoredReport
+from profiler.store.runs.index import find_in_folder, find_in_pack
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
-from profiler.store.scratch import find_left_scratch, scratch_folder
+from profiler.store.scratch import find_left_scratch
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
 FaultKind = Literal["run", "sweep", "pack", "unread", "left", "scratch"]
-_DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
-UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
 @dataclass(frozen=True)
@@ -101,16 +88,16 @@ def faults_of_folder(place: Place, name: str) -> list[ProfError]:
     return faults_of_run(found)
 
 
-def faults_of_run(one: FoundRun) -> list[ProfError]:
+def faults_of_run(run: Run) -> list[ProfError]:
     """Returns the faults of a run whose manifest is whole."""
-    manifest, files = one.manifest, one.files
+    manifest, files = run.manifest, run.files
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
         return [RunDamaged("the folder and its manifest do not belong together")]
-    run = Run(files.where, manifest, _files=files)
     found: list[ProfError] = []
     for report in manifest.reports:
         if report.file is not None:
-            found += _checked(files.place, files.name, _check_report, run, report)
+            found += _checked(files.place, files.name, run.verify_report, report)
+    run.forget_reports()
     for table in TABLES:
         found += _checked(files.place, files.name, run.table, table)
     if not found:
@@ -118,11 +105,6 @@ def faults_of_run(one: FoundRun) -> list[ProfError]:
         for launch, how in islice(find_contradictions(tables, manifest.ncu_version), 1):
             found.append(RunDamaged(f"launch {launch} contradicts itself: {how}"))
     return found
-
-
-def is_damage(error: ProfError) -> bool:
-    """Returns whether the thing is surely not whole. Any other error leaves that open: no permission, no memory, no room."""
-    return isinstance(error, _DAMAGE)
 
 
 def open_pack(place: Place, name: str) -> layout.Pack:
@@ -134,7 +116,7 @@ def open_pack(place: Place, name: str) -> layout.Pack:
         return layout.Pack(place, name, layout.PackIndex(layout.VERSION, {}, {}))
 
 
-def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]]:
+def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, Run | ProfError]]:
     """Yields each run's id, with the run or with the error that its line has.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
@@ -146,13 +128,8 @@ def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]
     if not pack.index.files:
         lines = {str(number): line for number, line in enumerate(whole.splitlines(keepends=True), 1)}
     for run_id, data in lines.items():
-        stated = pack.index.runs.get(run_id)
-        if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
-            changed = f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
-            yield run_id, RunDamaged(changed)
-            continue
         try:
-            found = find_in_pack(pack, data)
+            found = find_in_pack(pack, pack.verified_line(run_id, data) if pack.index.files else data)
         except RunDamaged as error:
             yield run_id, _noted(error, pack.place, pack.name)
         else:
@@ -163,17 +140,11 @@ def orphans(place: Place) -> dict[str, list[str]]:
     """Returns the files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
     if not isinstance(place, ObjectPlace):
         return {}
-    folders: dict[str, list[str]] = {}
-    for file in stored_files(place):
-        folder, _, rest = file.partition("/")
-        if rest and (RunId.parse(folder) or layout.is_pack(folder)):
-            folders.setdefault(folder, []).append(file)
-    whole = set(place.names())
     oldest = datetime.now(UTC) - timedelta(days=UPLOAD_DAYS)
     return {
         folder: files
-        for folder, files in folders.items()
-        if folder not in whole and max(map(place.modified, files)) < oldest
+        for folder, files in without_last_file(place.files()).items()
+        if max(map(place.modified, files)) < oldest
     }
 
 
@@ -248,15 +219,6 @@ def _left_behind(store: RunStore) -> Iterator[Fault]:
         yield Fault("left", file, f"an upload claimed a report more than {CLAIM_S:.0f} s ago and never ended")
 
 
-def _check_report(run: Run, report: StoredReport) -> None:
-    with scratch_folder() as scratch:
-        actual = identify_report(run.report_path(report), scratch).sha256
-    if not isinstance(run.path, Path):
-        run.files.place.forget(run.files.report_name(report))
-    if actual != report.sha256:
-        raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
-
-
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:
     """Runs a check of a folder, and returns its error."""
     try:
@@ -275,5 +237,6 @@ def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
 
 def _fault(kind: FaultKind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
     if found:
-        said = "; ".join(error.message for error in found)
-        yield Fault(kind if all(map(is_damage, found)) else "unread", name, said)
+        # Any other error leaves open whether the thing is whole: no permission, no memory, no room.
+        is_damaged = all(isinstance(error, RunDamaged) for error in found)
+        yield Fault(kind if is_damaged else "unread", name, "; ".join(error.message for error in found))

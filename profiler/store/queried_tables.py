@@ -16,7 +16,7 @@ from profiler.errors import RunDamaged, RunUnusable
 from profiler.store.packs.layout import PackedFiles
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import Manifest
-from profiler.store.tables.bounds import require_bounded
+from profiler.store.tables.reading import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:

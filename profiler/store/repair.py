@@ -14,18 +14,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
+from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
 from profiler.store.disk import writing_to
-from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
-from profiler.store.packs.plan import alone
-from profiler.store.packs.publish import publisher_for
-from profiler.store.packs.write import PackWriter
+from profiler.store.packs.compact import alone
+from profiler.store.packs.layout import is_pack
+from profiler.store.packs.publish import last_file, publisher_for
+from profiler.store.packs.write import PackWriter, add_to_one
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
-from profiler.store.runs.file_names import MANIFEST_FILE
-from profiler.store.runs.index import FoundRun
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
@@ -98,7 +96,7 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
         place.copy(file, f"{aside}/{file}")
     if set(place.files(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
         raise StoreNotWritable(f"{place.shown(aside)}: not all files of {name} arrived")
-    place.remove([f"{name}/{PACK_FILE if is_pack(name) else MANIFEST_FILE}"])
+    place.remove([last_file(name)])
     place.remove(files)
     return place.shown(f"{aside}/{name}")
 
@@ -109,13 +107,9 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
     for run_id, found in fsck.runs_of_pack(fsck.open_pack(store.place, name)):
-        if run_id in elsewhere or isinstance(found, ProfError) or not _is_whole(found):
-            continue
-        elsewhere.add(run_id)
-        run = Run(found.files.where, found.manifest, _files=found.files)
-        if not any(writer.add(run, found.written) for writer in writers):
-            writers.append(PackWriter(staging.folder()))
-            writers[-1].add(run, found.written)
+        if run_id not in elsewhere and isinstance(found, Run) and _is_whole(found):
+            elsewhere.add(run_id)
+            add_to_one(writers, found, staging.folder)
     while id_time(datetime.now(UTC)) == name.split("-")[1]:
         time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
@@ -124,11 +118,11 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     return f"{sum(len(writer.runs) for writer in writers)} of its runs are in {' and '.join(packs)}"
 
 
-def _is_whole(found: FoundRun) -> bool:
+def _is_whole(found: Run) -> bool:
     """Returns whether a run of a pack is whole. RunUnreadable if that cannot be seen: then the pack must not go without it."""
     faults = fsck.faults_of_run(found)
     for error in faults:
-        if not fsck.is_damage(error):
+        if not isinstance(error, RunDamaged):
             raise RunUnreadable(error.message) from error
     return not faults
 
@@ -142,13 +136,10 @@ def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
             found.add(other)
         elif is_pack(other) and other != name:
             with suppress(RunUnreadable):
-                found |= _whole_in(fsck.open_pack(store.place, other), ids)
+                held = fsck.runs_of_pack(fsck.open_pack(store.place, other))
+                found |= {
+                    run_id
+                    for run_id, run in held
+                    if run_id in ids and isinstance(run, Run) and not fsck.faults_of_run(run)
+                }
     return found
-
-
-def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
-    return {
-        run_id
-        for run_id, found in fsck.runs_of_pack(pack)
-        if run_id in ids and not isinstance(found, ProfError) and not fsck.faults_of_run(found)
-    }

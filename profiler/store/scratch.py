@@ -53,16 +53,25 @@ def neutral_place() -> Path:
 
 def find_left_scratch() -> list[Path]:
     """Returns the folders that this user's killed processes left."""
-    return [folder for folder in _own_folders() if _is_left(folder)]
+    return list(_left_folders())
 
 
 def remove_left_scratch(among: Container[Path] | None = None) -> None:
     """Removes the folders that killed processes of this user left; with `among`, only those of them."""
-    for folder in _own_folders():
+    for folder in _left_folders():
         if among is None or folder in among:
-            with suppress(OSError), _held_if_left(folder) as is_left:
-                if is_left:
-                    shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _left_folders() -> Iterator[Path]:
+    """Yields each folder whose process is gone, and holds the folder's lock meanwhile."""
+    for folder in _own_folders():
+        with suppress(OSError):
+            age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+            if age_s >= _NEW_S:
+                with held_if_free(folder) as is_free:
+                    if is_free:
+                        yield folder
 
 
 def _own_folders() -> Iterator[Path]:
@@ -74,20 +83,3 @@ def _own_folders() -> Iterator[Path]:
                     status = folder.lstat()
                     if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
                         yield folder
-
-
-def _is_left(folder: Path) -> bool:
-    with suppress(OSError), _held_if_left(folder) as is_left:
-        return is_left
-    return False
-
-
-@contextmanager
-def _held_if_left(folder: Path) -> Iterator[bool]:
-    """Yields whether the process that made the folder is gone, and holds the folder's lock meanwhile."""
-    age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
-    if age_s < _NEW_S:
-        yield False
-        return
-    with held_if_free(folder) as is_free:
-        yield is_free

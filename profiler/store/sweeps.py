@@ -27,8 +27,8 @@ from profiler.store.runs.run_id import RunId, facts_sha256, sweep_name
 from profiler.store.runs.run_store import RunStore, sweeps_folder
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
-from profiler.store.tables.bounds import read_table
 from profiler.store.tables.decoding import decodable
+from profiler.store.tables.reading import read_table
 from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
@@ -141,12 +141,13 @@ class SweepStore:
     """The sweeps beside the runs of one folder."""
 
     def __init__(self, runs: Location) -> None:
-        if not isinstance(location_of(runs), Path):
+        location = location_of(runs)
+        if not isinstance(location, Path):
             raise StoreNotWritable(
                 f"{public_url(str(runs))}: sweeps are kept in a folder, not at a URL",
                 remedy="Give `prof tune` a folder of this machine with --runs.",
             )
-        self.root = sweeps_folder(Path(location_of(runs)))
+        self.root = sweeps_folder(location)
 
     def unfinished(self, key: str) -> UnfinishedSweep:
         return UnfinishedSweep(self.root, key)

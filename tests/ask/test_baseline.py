@@ -151,7 +151,7 @@ def test_a_folder_without_the_name_and_workload_is_an_error(made, made_elsewhere
 
 
 def test_a_report_is_called_as_it_would_be_stored(reports):
-    from profiler.store.runs.run_store import open_report
+    from profiler.store.runs.unstored import open_report
 
     path = reports / "gemm_5.ncu-rep"
     assert title_of(open_report(path)) == "gemm_5"

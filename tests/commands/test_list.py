@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from profiler.store.packs.plan import FEWEST_RUNS
+from profiler.store.packs.compact import FEWEST_RUNS
 from profiler.store.runs.run_store import RunStore
 
 

@@ -26,7 +26,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from profiler.errors import ProfError, RunDamaged
 from profiler.store.fsck import Examined, examine_store
-from profiler.store.packs.plan import compact, plan_packs
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.process_timings import Timing
 from profiler.store.repair import repair
 from profiler.store.reports.extract import extract_report
@@ -36,7 +36,7 @@ from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
-from profiler.store.tables.bounds import read_table
+from profiler.store.tables.reading import read_table
 from tests.store.faults import KINDS, Faults, injected
 from tests.store.flips import flip
 from tests.store.test_sweeps import MEASURED as SWEEP

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from profiler.errors import StoreDamaged
 from profiler.store import fsck, scratch
 from profiler.store.fsck import Examined, examine_store
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack
-from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.repair import repair
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.file_names import MANIFEST_FILE

@@ -21,8 +21,8 @@ from hypothesis import given, strategies as st
 
 from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
 from profiler.measuring.doctor.folders import check_unfinished
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
-from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.file_names import MANIFEST_FILE, is_report_file, is_table_file

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from profiler.errors import RunDamaged, RunUnreadable
 from profiler.measuring.doctor.folders import check_stored_runs
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE
-from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote import upload
 from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.manifest import write_manifest

@@ -14,7 +14,7 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.code.code import parse_text, place_of
 from profiler.analyse.code.libraries import Written, find_authors, is_of_library
 from profiler.analyse.code.statements import whole_statement
-from profiler.store.tables.inlined import calls_in
+from profiler.store.tables.instruction_text import calls_in
 from profiler.text import place_name
 
 _MOST_PLACES = 3

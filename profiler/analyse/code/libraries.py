@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from profiler.analyse.code.opcodes import INSTRUCTION_BYTES
 from profiler.analyse.code.registers import REGISTER, use_of
-from profiler.store.tables.inlined import calls_in, inlined_text
+from profiler.store.tables.instruction_text import calls_in, inlined_text
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
 # that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and files of Julia: its own library, which is recorded

@@ -38,7 +38,8 @@ from profiler.store.reports.near import error_of_folder, files_in, near_files, w
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_store import RunStore, open_reports
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.unstored import open_reports
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.launch_choice import (
     ALL_LAUNCHES,

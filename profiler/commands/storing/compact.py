@@ -13,7 +13,7 @@ from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.measuring.tools.git import tracked_names
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
+from profiler.store.packs.compact import Compacted, PackPlan, compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, printable, size

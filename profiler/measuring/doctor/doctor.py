@@ -25,9 +25,9 @@ from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.process import end_all, run
 from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.store.remote.places import Location
-from profiler.store.reports.controls import version_of
+from profiler.store.reports.ncu_command import version_of
 from profiler.store.runs.run_id import RunId
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.unstored import open_report
 
 READER = "ncu-report"
 _COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`

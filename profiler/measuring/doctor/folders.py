@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
+from profiler.errors import ProfError, ReportError, RunDamaged, RunUnreadable, StoreError
 from profiler.measuring.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.disk import storage_error
-from profiler.store.fsck import Fault, is_damage, left_staging
+from profiler.store.fsck import Fault, left_staging
 from profiler.store.remote.places import Location
 from profiler.store.remote.urls import public_url
 from profiler.store.reports.privacy import find_home_directories
@@ -72,7 +72,7 @@ def check_stored_runs(root: Location) -> HealthCheck:
     with suppress(StoreError):  # the check of the runs folder says so
         store.open_all(store.ids())
         unfinished += left_staging(store)
-    if damaged := [name for name, error in store.left_out.items() if is_damage(error)]:
+    if damaged := [name for name, error in store.left_out.items() if isinstance(error, RunDamaged)]:
         return check("failed", f"damaged: {first_of(damaged, _MOST_LISTED)}", remedy)
     if unread := [*store.left_out, *(one.name for one in unfinished if one.kind == "unread")]:
         return check("failed", f"cannot be read: {first_of(unread, _MOST_LISTED)}", RunUnreadable.remedy)

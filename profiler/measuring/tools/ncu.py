@@ -16,7 +16,7 @@ from typing import Literal
 from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld
 from profiler.measuring.tools.toolchain import first_executable, tool_version, toolkit_candidates
-from profiler.store.reports.controls import version_of
+from profiler.store.reports.ncu_command import version_of
 
 LAUNCHES = 5  # profiled in each process, unless the user gives another number
 _OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here

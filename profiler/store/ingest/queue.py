@@ -1,4 +1,4 @@
-"""The reports that wait for workers, in batches that are bounded by size and number, and how a worker reads a batch."""
+"""The reports that wait for workers, in batches that are bounded by size and number."""
 
 from __future__ import annotations
 

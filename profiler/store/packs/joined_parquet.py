@@ -27,7 +27,6 @@ _SCHEMA, _ROWS, _GROUPS = 2, 3, 4  # of FileMetaData
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7  # of RowGroup
 _CHUNK_OFFSETS, _CHUNK_META = (2, 4, 6), 3  # of ColumnChunk: itself, its indexes, its metadata
 _META_OFFSETS = (9, 10, 11, 14)  # of ColumnMetaData: pages, dictionary, Bloom filter
-_LAST_ORDINAL = (1 << 15) - 1
 
 
 @dataclass
@@ -54,7 +53,7 @@ class JoinedFooter:
             self._first = footer
         for group in footer[_GROUPS][1][1]:
             if group[_GROUP_ROWS][1]:
-                _move(group, offset, len(self._groups))
+                _move(group, offset)
                 self._groups.append(encode_struct(group))
                 self._rows += group[_GROUP_ROWS][1]
 
@@ -81,13 +80,11 @@ def read_footer(data: bytes) -> Struct:
         raise ValueError(f"its footer cannot be read: {error}") from error
 
 
-def _move(group: Struct, offset: int, ordinal: int) -> None:
+def _move(group: Struct, offset: int) -> None:
     """Shifts all offsets of a row group, which count from the start of the file; an offset of 0 means that
     there is none.
     """
-    group.pop(_ORDINAL, None)
-    if ordinal <= _LAST_ORDINAL:
-        group[_ORDINAL] = (4, ordinal)
+    group.pop(_ORDINAL, None)  # it is optional, and only encrypted files need it
 
     def shift(fields: Struct, number: int) -> None:
         if number in fields and fields[number][1]:

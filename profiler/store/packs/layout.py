@@ -27,7 +27,7 @@ from profiler.errors import RunDamaged
 from profiler.store.disk import sha256_of
 from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Piece, Place
-from profiler.store.runs.file_names import HASH_CHARACTERS, report_suffix, table_file
+from profiler.store.runs.file_names import COMPRESSED_SUFFIX, HASH_CHARACTERS, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Count, StoredReport
 from profiler.store.runs.run_id import RunId
@@ -198,9 +198,8 @@ class PackedFiles(RunFiles):
 
 
 def packed_report(report: StoredReport) -> str:
-    """Returns the name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
-    assert report.file is not None
-    return f"{REPORTS_FOLDER}/{report.sha256}{report_suffix(report.file)}"
+    """Returns the name of a report within a pack."""
+    return f"{REPORTS_FOLDER}/{report.sha256}{COMPRESSED_SUFFIX}"
 
 
 def read_line(line: bytes, where: str) -> PackedRun:

@@ -23,7 +23,7 @@ from profiler.store.runs.run_id import RunId, id_time
 # For so long, a reader that listed the folder just before the pack appeared still finds the runs.
 _GRACE_S = 0.1
 _AT_ONCE = 16  # files that are uploaded or copied at once
-_UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
+UPLOAD_DAYS = 1  # an upload that takes longer was killed
 
 
 class FolderPublisher:
@@ -72,15 +72,10 @@ class ObjectPublisher:
 
     def tidy(self, packed: Iterable[str]) -> None:
         """Removes what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
-        oldest = id_time(datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS))
-        held = set(packed)
-        left: list[str] = []
-        for folder, names in self._folders().items():
-            if is_pack(folder) and f"{folder}/{PACK_FILE}" not in names:
-                left += names if folder.split("-")[1] < oldest else []
-            elif folder in held and f"{folder}/{MANIFEST_FILE}" not in names:
-                left += names
-        self._place.remove(left)
+        held, oldest = set(packed), id_time(datetime.now(UTC) - timedelta(days=UPLOAD_DAYS))
+        for folder, names in without_last_file(self._files).items():
+            if folder in held or (is_pack(folder) and folder.split("-")[1] < oldest):
+                self._place.remove(names)
 
     def publish(self, writer: PackWriter) -> str:
         name = writer.close()
@@ -100,18 +95,10 @@ class ObjectPublisher:
         return name
 
     def remove(self, folders: Sequence[str]) -> None:
-        first = [f"{folder}/{PACK_FILE if is_pack(folder) else MANIFEST_FILE}" for folder in folders]
+        first, by_folder = [*map(last_file, folders)], _by_folder(self._files)
         self._place.remove(first)
-        gone, by_folder = set(first), self._folders()
-        self._place.remove(
-            [name for folder in folders for name in by_folder.get(folder, ()) if name not in gone]
-        )
-
-    def _folders(self) -> dict[str, list[str]]:
-        folders: dict[str, list[str]] = {}
-        for name in self._files:
-            folders.setdefault(name.partition("/")[0], []).append(name)
-        return folders
+        rest = {name for folder in folders for name in by_folder.get(folder, ())}
+        self._place.remove(rest.difference(first))
 
 
 PackPublisher = FolderPublisher | ObjectPublisher
@@ -121,6 +108,29 @@ def publisher_for(place: Place, staging: Staging) -> PackPublisher:
     return (
         ObjectPublisher(place, staging) if isinstance(place, ObjectPlace) else FolderPublisher(place, staging)
     )
+
+
+def last_file(folder: str) -> str:
+    """Returns the file of a run or a pack that its writer puts last: without it, nobody sees the others."""
+    return f"{folder}/{PACK_FILE if is_pack(folder) else MANIFEST_FILE}"
+
+
+def without_last_file(files: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the files of an object store's runs and packs that lack their last file, by folder."""
+    return {
+        folder: held
+        for folder, held in _by_folder(files).items()
+        if (RunId.parse(folder) or is_pack(folder)) and last_file(folder) not in held
+    }
+
+
+def _by_folder(files: Iterable[str]) -> dict[str, list[str]]:
+    folders: dict[str, list[str]] = {}
+    for name in files:
+        folder, is_in_folder, _ = name.partition("/")
+        if is_in_folder:
+            folders.setdefault(folder, []).append(name)
+    return folders
 
 
 def stored_files(place: Place) -> dict[str, int]:

@@ -7,6 +7,7 @@ a time.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +17,26 @@ from profiler.errors import RunDamaged
 from profiler.store.disk import flush, write_flushed
 from profiler.store.packs import layout
 from profiler.store.packs.joined_parquet import JoinedFooter, read_footer
-from profiler.store.runs.file_names import MANIFEST_FILE, table_file
+from profiler.store.runs.file_names import table_file
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import id_time
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import Struct
 
 
+def add_to_one(writers: list[PackWriter], run: Run, new_folder: Callable[[], Path]) -> PackWriter:
+    """Adds a run to the first pack whose tables have the same columns, or to a new one, and returns that pack's writer."""
+    for writer in writers:
+        if writer.add(run):
+            return writer
+    writers.append(PackWriter(new_folder()))
+    writers[-1].add(run)
+    return writers[-1]
+
+
 class PackWriter:
+    """A pack under way: the runs in it so far, and the reports that will move into it."""
+
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
@@ -36,9 +49,9 @@ class PackWriter:
     def size_bytes(self) -> int:
         return sum(table.file.size_bytes for table in self._tables.values())
 
-    def add(self, run: Run, manifest: bytes) -> bool:
+    def add(self, run: Run) -> bool:
         """Adds a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
-        text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
+        found: dict[str, tuple[bytes, Struct]] = {}
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
                 data = run.readable_bytes(table)
@@ -53,7 +66,9 @@ class PackWriter:
             or self._tables[table].append(*found[table], None if stored.rows else stored.sha256)
             for table, stored in run.manifest.tables.items()
         }
-        line = msgspec.json.encode(layout.PackedRun(msgspec.Raw(text), extents)) + b"\n"
+        # On one line. Only white space changes, so a manifest of any version stays what it is.
+        manifest = msgspec.Raw(msgspec.json.format(run.written, indent=-1))
+        line = msgspec.json.encode(layout.PackedRun(manifest, extents)) + b"\n"
         self.runs[run.manifest.run_id] = layout.ManifestLine(
             self._manifests.size_bytes, len(line), hashlib.sha256(line).hexdigest()
         )
@@ -115,11 +130,3 @@ class _Hashed:
     def close(self) -> layout.PackedFile:
         flush(self._path)
         return layout.PackedFile(self.size_bytes, self._digest.hexdigest())
-
-
-def _one_line(manifest: bytes) -> bytes:
-    """Puts the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
-    try:
-        return msgspec.json.format(manifest, indent=-1)
-    except msgspec.DecodeError as error:
-        raise RunDamaged(f"{MANIFEST_FILE}: not JSON: {error}") from error

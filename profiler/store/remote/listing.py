@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from profiler.errors import RemoteFailed
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 1_000_000
 _DEEPEST = 20
-
-
-class ListingPage(NamedTuple):
-    """About a thousand names of a bucket: files with their sizes, and folders, which end in a slash."""
-
-    files: list[tuple[str, int]]
-    folders: list[str]
 
 
 def list_files(
@@ -98,12 +91,12 @@ def _in_bucket(system: Any, start: str, levels: int, delimiter: str = "") -> Ite
     for _ in range(levels):
         folders: list[str] = []
         for page in (page for prefix in ahead for page in _list_pages(system, bucket, prefix, delimiter)):
-            for name, size in page.files:
-                if not name.endswith("/"):  # or it stands for a folder
-                    yield {"name": f"{bucket}/{name}", "size": size, "type": "file"}
-            for name in page.folders:
-                folders.append(name)
-                yield {"name": f"{bucket}/{name}", "type": "directory"}
+            for file in page.get("Contents", ()):
+                if not file["Key"].endswith("/"):  # or it stands for a folder
+                    yield {"name": f"{bucket}/{file['Key']}", "size": file["Size"], "type": "file"}
+            for beyond in page.get("CommonPrefixes", ()):
+                folders.append(beyond["Prefix"])
+                yield {"name": f"{bucket}/{beyond['Prefix']}", "type": "directory"}
         ahead = folders
 
 
@@ -136,8 +129,8 @@ def _count_matched(pattern: list[str], names: list[str]) -> int:
     return 0
 
 
-def _list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[ListingPage]:
-    """Yields the pages of names that begin with `start`, each requested when it is needed.
+def _list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[dict[str, Any]]:
+    """Yields S3's pages of about a thousand names that begin with `start`, each requested when it is needed.
 
     With a delimiter, what goes on behind it is a folder.
     """
@@ -146,10 +139,7 @@ def _list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterato
         page = system.call_s3(
             "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=start, Delimiter=delimiter, **more
         )
-        yield ListingPage(
-            [(one["Key"], one["Size"]) for one in page.get("Contents", ())],
-            [one["Prefix"] for one in page.get("CommonPrefixes", ())],
-        )
+        yield page
         if not (token := page.get("NextContinuationToken")):
             return
         more = {"ContinuationToken": token}

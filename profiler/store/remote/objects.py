@@ -80,7 +80,10 @@ class ObjectPlace:
         held = 0
         for start in range(0, len(pieces), _AT_ONCE):
             some = pieces[start : start + _AT_ONCE]
-            found += self._read_some(some, most) if held <= MOST_HELD_BYTES else map(_too_much, some)
+            if held > MOST_HELD_BYTES:
+                found += [FileTooLarge(MOST_HELD_BYTES)] * len(some)
+            else:
+                found += self._read_some(some, most)
             held += sum(len(one) for one in found[start:] if isinstance(one, bytes))
         return found
 
@@ -254,10 +257,6 @@ class ObjectPlace:
 
 def _is_name(name: str) -> bool:
     return stays_inside(name) and name.count("/") < _DEEPEST and len(name) <= _LONGEST_NAME
-
-
-def _too_much(_: Piece) -> OSError:
-    return FileTooLarge(MOST_HELD_BYTES)
 
 
 def _is_bucket_missing(error: FileNotFoundError) -> bool:

@@ -14,9 +14,8 @@ was only slow looks for its claim before it uploads its manifest. So no run that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -38,15 +37,12 @@ _POLL_S = 0.2
 
 
 class UploadStaging(Staging):
-    """Prepares runs in `place.local` and commits them to the place; `list_ids` returns the runs that are
-    there already.
-    """
+    """Prepares runs in `place.local` and commits them to the place, which held the runs of these names a moment ago."""
 
-    def __init__(self, place: ObjectPlace, list_ids: Callable[[], Iterable[RunId]]) -> None:
+    def __init__(self, place: ObjectPlace, names: Iterable[str]) -> None:
         super().__init__(place.local)
-        self._place = place
-        self._index = RunIndex(place)
-        self._list_ids = list_ids
+        self._place, self._index = place, RunIndex(place)
+        self._names = names_by_hash(names)
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
@@ -60,13 +56,9 @@ class UploadStaging(Staging):
         self.discard(folder)
         return committed
 
-    @cached_property
-    def _known_before(self) -> dict[str, list[str]]:
-        """The names of the runs, which are listed once; `_upload` finds those that were added since."""
-        return names_by_hash(map(str, self._list_ids()))
-
     def _names_by_hash(self) -> dict[str, list[str]]:
-        return self._known_before
+        """Returns the names of the runs, which are listed once: `_upload` finds those that were added since."""
+        return self._names
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:

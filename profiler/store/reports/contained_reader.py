@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -144,18 +145,12 @@ class ContainedReader:
         os.ftruncate(self._memory, 0)
         os.lseek(self._memory, 0, os.SEEK_SET)
         try:
-            with report.plain.open("rb") as file:
-                while chunk := file.read(_CHUNK_BYTES):
-                    self._write(chunk)
+            with report.plain.open("rb") as file, open(self._memory, "wb", closefd=False) as memory:
+                shutil.copyfileobj(file, memory, _CHUNK_BYTES)
         except OSError as error:
             if shortage := find_shortage(error):  # of this process: the report is not to blame
                 raise shortage from error
             raise ReportUnreadable(f"{report.path}: cannot be read: {error.strerror}") from error
-
-    def _write(self, chunk: bytes) -> None:
-        rest = memoryview(chunk)
-        while rest:  # the system takes only a part of it where `ulimit -f` limits the file
-            rest = rest[os.write(self._memory, rest) :]
 
     def _end_alike(self) -> NoReturn:
         _, status = os.waitpid(self.process, 0)

@@ -22,6 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
+from profiler.store.tables.thrift import read_varint
 
 MAGIC = b"NVR\x00"
 BEGINNING_BYTES = 4096
@@ -107,9 +108,9 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     check_magic(view, name)
     walk = _Walk()
     try:
-        header, position = _sized(view, 4, "the file header")
-        while position < len(view):
-            position = _read_block(view, position, walk)
+        header, beginning = _sized(view, len(MAGIC), "the file header")
+        for block in _blocks(view, beginning):
+            _read_block(block, walk)
         software = _software(walk.session)
         envelope = _envelope(walk, software)
         format_version = sum(_Message(header).numbers(1)[-1:])
@@ -134,16 +135,10 @@ class LoadedCode(NamedTuple):
 def code_in(data: bytes | memoryview) -> Iterator[LoadedCode]:
     """Yields the code that a report holds, once its envelope has been read."""
     view = memoryview(data)
-    _, position = _sized(view, len(MAGIC), "the file header")
-    while position < len(view):
-        start = position
-        header_data, position = _sized(view, position, "the header of a block")
-        header = _Message(header_data)
-        end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
-        for entry in islice(_entries(view[position:end], start), sum(header.numbers(_SOURCES))):
+    for block in _blocks(view, _sized(view, len(MAGIC), "the file header")[1]):
+        for entry in islice(block.entries(), block.sources):
             with suppress(_Malformed):  # another version may keep it elsewhere
                 yield from _code_of(_Message(entry))
-        position = end
 
 
 def _code_of(source: _Message) -> list[LoadedCode]:
@@ -177,27 +172,52 @@ def check_magic(view: memoryview | bytes, name: str) -> None:
     raise NotAReport(f"{name}: not an Nsight Compute report (it does not start with 'NVR')")
 
 
-def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
-    start = position
-    data, position = _sized(view, position, f"the header of the block at byte {start:,}")
-    if not data:
-        raise _Malformed(f"the block at byte {start:,} is blank")
-    header = _Message(data)
+@dataclass(frozen=True)
+class _Block:
+    """One block of a report; `place` names it in messages."""
+
+    place: str
+    header: _Message
+    payload: memoryview
+
+    @property
+    def sources(self) -> int:
+        """Returns how many of the entries, the first ones, hold machine code."""
+        return sum(self.header.numbers(_SOURCES))
+
+    def entries(self) -> Iterator[memoryview]:
+        """Yields the length-prefixed messages of the payload, which they must fill exactly."""
+        position = 0
+        while position < len(self.payload):
+            entry, position = _sized(self.payload, position, f"an entry of {self.place}")
+            yield entry
+
+
+def _blocks(view: memoryview, position: int) -> Iterator[_Block]:
+    while position < len(view):
+        place = f"the block at byte {position:,}"
+        data, position = _sized(view, position, f"the header of {place}")
+        if not data:
+            raise _Malformed(f"{place} is blank")
+        header = _Message(data)
+        end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
+        if end > len(view):
+            raise _Malformed(f"{place} lacks its last {end - len(view):,} bytes")
+        yield _Block(place, header, view[position:end])
+        position = end
+
+
+def _read_block(block: _Block, walk: _Walk) -> None:
+    header, sources = block.header, block.sources
     numbered = sum(sum(header.numbers(kind)) for kind in _NUMBERED)
-    results, sources = numbered + sum(header.numbers(_COMMAND_LISTS)), sum(header.numbers(_SOURCES))
+    results = numbered + sum(header.numbers(_COMMAND_LISTS))
     sessions = header.inner(_SESSION)
     for session in sessions:
         walk.session.add(session)
     walk.processes += map(_Message, header.inner(_PROCESS))
-    end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
-    if end > len(view):
-        missing = end - len(view)
-        raise _Malformed(f"the block at byte {start:,} lacks its last {missing:,} bytes")
-    entries = list(_entries(view[position:end], start))
+    entries = list(block.entries())
     if len(entries) != sources + results:
-        raise _Malformed(
-            f"the block at byte {start:,} announces {sources + results} entries and holds {len(entries)}"
-        )
+        raise _Malformed(f"{block.place} announces {sources + results} entries and holds {len(entries)}")
     if numbered == results:
         for entry in entries[sources:]:
             _check_order(entry, walk)
@@ -206,15 +226,6 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     # `ncu -i` leaves an empty block in place of a result that its filters drop.
     if results or not (sources or sessions):
         walk.pending_sources = 0
-    return end
-
-
-def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
-    """Yields the length-prefixed messages of a payload, which they must fill exactly."""
-    position = 0
-    while position < len(payload):
-        entry, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
-        yield entry
 
 
 def _check_order(result: memoryview, walk: _Walk) -> None:
@@ -316,13 +327,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, _Value]]:
 
 
 def _varint(message: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(message):
-            break
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise _Malformed("a number in a block header never ends")
+    try:
+        return read_varint(message, position)
+    except (IndexError, ValueError):
+        raise _Malformed("a number in a block header never ends") from None

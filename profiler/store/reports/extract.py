@@ -15,15 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import asdict
 
 from profiler.errors import KernelNotFound, MetricsMissing, ReportDamaged, ReportError
 from profiler.store.disk import flush, storage_error
 from profiler.store.reports.contained_reader import decode_contained
-from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import ReportFile, copy_report, identify_report, pack_report
+from profiler.store.reports.ncu_command import derive_controls
 from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import write_table
@@ -32,7 +31,6 @@ from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
     StoredReport,
-    StoredTable,
     prof_version,
     write_manifest,
 )
@@ -88,9 +86,15 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     finally:
         for file in files:
             file.check_unchanged()  # a file that changed meanwhile explains every other error
-    manifest = _manifest(request, files[0].envelope, run_id, decoded, tables, reports)
-    manifest = msgspec.structs.replace(
-        manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
+    manifest = _manifest(
+        request,
+        files[0].envelope,
+        run_id,
+        decoded,
+        tables=tables,
+        reports=reports,
+        content_sha256=sha256 if sha256 != files[0].sha256 else None,
+        missing_metrics=missing,
     )
     write_manifest(manifest, request.folder)
     return manifest
@@ -168,28 +172,22 @@ def _keep_report(request: Request, file: ReportFile, process: int) -> StoredRepo
 
 
 def _manifest(
-    request: Request,
-    envelope: Envelope,
-    run_id: RunId,
-    decoded: DecodedReport,
-    tables: dict[str, StoredTable],
-    reports: list[StoredReport],
+    request: Request, envelope: Envelope, run_id: RunId, decoded: DecodedReport, **stored: Any
 ) -> Manifest:
+    """Returns the manifest; `stored` has those of its fields that say what is in the folder."""
     launches = decoded.tables["launches"]
     kernels = Counter(launches.column("kernel").to_pylist())
     gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
     controls = derive_controls(envelope.command_line, envelope.ncu_version)
     recorded = envelope.created or datetime.fromtimestamp(0, UTC)
-    if not tables["launches"].rows:
+    if not launches.num_rows:
         raise ReportDamaged(f"{request.report}: damaged: no launch can be read")
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=str(run_id),
         name=run_id.name,
         recorded=recorded.isoformat().replace("+00:00", "Z"),
-        reports=reports,
         kernels=[KernelCount(name, count) for name, count in kernels.items()],
-        tables=tables,
         ladder=request.ladder,
         kernel=request.kernel,
         gpus=gpus or list(envelope.devices),
@@ -205,6 +203,7 @@ def _manifest(
         cache_control=controls.cache,
         replay_mode=controls.replay,
         **_origin(request, envelope),
+        **stored,
     )
 
 

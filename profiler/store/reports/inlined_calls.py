@@ -20,7 +20,8 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from profiler.store.reports.envelope import code_in
-from profiler.store.tables.inlined import CalledAt
+from profiler.store.tables.instruction_text import CalledAt
+from profiler.store.tables.thrift import read_varint
 
 _MOST_CALLS = 32  # one within the other
 _LAST_LINE = 2**31 - 1  # that a table of instructions can hold
@@ -146,14 +147,10 @@ class _Bytes:
         return value
 
     def number(self, *, signed: bool = False) -> int:
-        """Reads seven bits of each byte, the lowest first, until one whose highest bit is not set."""
-        value = 0
-        for shift in range(0, 64, 7):
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value - (0x80 << shift) if signed and byte & 0x40 else value
-        raise ValueError("a number never ends")
+        start = self.place
+        value, self.place = read_varint(self.data, start)
+        is_negative = signed and self.data[self.place - 1] & 0x40
+        return value - (1 << 7 * (self.place - start)) if is_negative else value
 
     def text(self) -> str:
         text = _text(self.data, self.place)

@@ -1,7 +1,6 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
-This is the only module that imports `ncu_report`; only `disassembly.py` and `launched_code.py` see some of its untyped
-objects too.
+This is the only module that imports `ncu_report`; only `launched_code.py` sees some of its untyped objects too.
 Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
@@ -15,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import Disassembler
 from profiler.store.reports.inlined_calls import read_line_tables
-from profiler.store.reports.launched_code import LaunchedCode, is_of_code
+from profiler.store.reports.launched_code import Disassembler, LaunchedCode, is_of_code
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
@@ -155,7 +154,7 @@ class _Decoder:
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, LaunchedCode.of(action))
-        for name in action.metric_names():
+        for name in map(intern, action.metric_names()):  # one text, however many launches have it
             if self._part is not ReportPart.CODE or is_of_code(name):
                 self._read_metric(launch, name, action.metric_by_name(name))
         if self._part is not ReportPart.FIGURES and self._may_read_code(action):
@@ -177,7 +176,7 @@ class _Decoder:
         columns["metric"].append(name)
         columns["value"].append(value)
         columns["text"].append(text)
-        columns["unit"].append(metric.unit())
+        columns["unit"].append(intern(metric.unit()))
         columns["kind"].append(_KINDS.get(kind, "none"))
         columns["exact"].append(exact)
         if count := metric.num_instances():
@@ -186,7 +185,7 @@ class _Decoder:
     def _read_instances(self, launch: _Launch, name: str, metric: Any, count: int) -> None:
         columns = self._tables["instances"].columns
         columns["launch"].extend([launch.number] * count)
-        columns["metric"].repeat(name, count)
+        columns["metric"].extend([name] * count)
         columns["instance"].extend(range(count))
         values = [_value_of(metric, metric.kind(i), i) for i in range(count)]
         columns["value"].extend([value for value, _, _ in values])
@@ -205,7 +204,7 @@ class _Decoder:
             if kind == "offset":
                 launch.code.note(name, ids, [value for value, _, _ in values])
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
-        columns["id_kind"].repeat(kind, count)
+        columns["id_kind"].extend([kind] * count)
         columns["id_name"].extend(names)
         columns["function_index"].extend(functions)
         columns["id_number"].extend(numbers)
@@ -320,7 +319,7 @@ def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:
         return "none", []
     kind = ids.kind(0)
     if kind == _STRING:
-        return "name", [ids.as_string(i) for i in range(count)]
+        return "name", [intern(ids.as_string(i)) for i in range(count)]
     if kind in _INTEGERS:
         return "number", [ids.as_uint64(i) for i in range(count)]
     return "none", []

@@ -31,6 +31,7 @@ from pebble import ProcessExpired, ProcessPool
 from profiler.errors import InternalError, ProfError, ReaderFailed, ReaderNotStarted, ResourcesShort
 from profiler.machine import find_shortage, held, leave_with_parent, physical_memory_bytes
 from profiler.spawned import SpawnedProcess
+from profiler.store.reports.locate import size_bytes
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -100,7 +101,7 @@ class Sandbox:
 
     def start(self) -> None:
         """Starts a reader, so that the reports to come need not wait for it."""
-        self._schedule(_is_there)
+        self._schedule(os.getpid)
 
     def warm_up(self, report: Path) -> None:
         """Has a reader read a report's machine code, which NVIDIA's library prepares itself for at first.
@@ -110,7 +111,11 @@ class Sandbox:
         self._schedule(_prepare, report)
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
-        limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
+        limit = (
+            timeout_s
+            or self._timeout_s
+            or sum(timeout_for_size_s(size_bytes(one)) for one in request.reports)
+        )
         answer: Future[Extracted] = Future()
         self._read(request, limit, answer)
         return answer
@@ -194,13 +199,6 @@ def _is_crash(error: BaseException) -> bool:
     return isinstance(error, ProcessExpired) and -error.exitcode in _CRASHES
 
 
-def default_timeout_s(report: Path) -> float:
-    try:
-        return timeout_for_size_s(report.stat().st_size)
-    except OSError:
-        return timeout_for_size_s(0)
-
-
 def timeout_for_size_s(report_bytes: int) -> float:
     """Returns the time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
@@ -228,15 +226,11 @@ def _alarm_after(limit_s: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _is_there() -> bool:
-    return True
-
-
 def _prepare(report: Path) -> None:
     from profiler.store.reports.contained_reader import decode_code
     from profiler.store.reports.identity import identify_report
 
-    with _alarm_after(default_timeout_s(report)), tempfile.TemporaryDirectory() as scratch:
+    with _alarm_after(timeout_for_size_s(size_bytes(report))), tempfile.TemporaryDirectory() as scratch:
         decode_code([identify_report(report, Path(scratch))], "", Omitted.NOTHING)
 
 

@@ -15,7 +15,7 @@ REPORT_SUFFIX = ".ncu-rep"
 COMPRESSED_SUFFIX = ".ncu-rep.zst"
 REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _OWN = rf"(?:[0-9a-f]{{{HASH_CHARACTERS}}}-)?"  # see `own_name`
-_REPORT = re.compile(rf"{_OWN}report(?:-[0-9]+)?(?P<suffix>{re.escape(REPORT_SUFFIX)}(?:\.zst)?)")
+_REPORT = re.compile(rf"{_OWN}report(?:-[0-9]+)?{re.escape(COMPRESSED_SUFFIX)}")
 _TABLE = re.compile(rf"{_OWN}(?P<table>[a-z]+)\.parquet")
 
 
@@ -40,13 +40,6 @@ def is_table_file(file: str, table: str) -> bool:
 
 def is_report_file(file: str) -> bool:
     return _REPORT.fullmatch(file) is not None
-
-
-def report_suffix(file: str) -> str:
-    """Returns the suffix of a stored report's name, which says whether it is compressed."""
-    match = _REPORT.fullmatch(file)
-    assert match is not None, file
-    return match["suffix"]
 
 
 def holds_run(folder: Path) -> bool:

@@ -69,6 +69,10 @@ class RunFiles:
         """Returns the name of the stored report within the place."""
         return f"{self.name}/{report.file}"
 
+    def shown_report(self, report: StoredReport) -> str:
+        """Returns the stored report's file, for messages."""
+        return self.place.shown(self.report_name(report))
+
 
 def read_ahead(runs: Sequence[RunFiles], table: str | None = None) -> None:
     """Fetches all tables that have rows, or the one called `table`, of several runs of one place in one round

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import IdTaken, RunDamaged, RunUnusable
@@ -13,37 +12,29 @@ from profiler.store.remote.places import Place, reading_from, unreadable
 from profiler.store.runs.file_names import HASH_CHARACTERS, MANIFEST_FILE
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, decode_manifest
+from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 
 _LISTINGS = 5
 
 
-@dataclass(frozen=True)
-class FoundRun:
-    """A run's manifest, also as it was written, and the run's files."""
-
-    manifest: Manifest
-    written: bytes
-    files: RunFiles
-
-
-def find_in_folder(place: Place, name: str, written: bytes | None = None) -> FoundRun:
+def find_in_folder(place: Place, name: str, written: bytes | None = None) -> Run:
     """Returns the run in a folder of its own; `written` is its manifest, if it was read already."""
     file = f"{name}/{MANIFEST_FILE}"
     written = place.read(file) if written is None else written
     manifest = decode_manifest(written, place.shown(file))
-    return FoundRun(manifest, written, RunFiles(place, name, manifest.tables))
+    files = RunFiles(place, name, manifest.tables)
+    return Run(files.where, manifest, written=written, _files=files)
 
 
-def find_in_pack(pack: Pack, line: bytes) -> FoundRun:
+def find_in_pack(pack: Pack, line: bytes) -> Run:
     """Returns the run that a line of the pack describes."""
     where = pack.shown(MANIFESTS_FILE)
     packed = read_line(line, where)
     written = bytes(packed.manifest)
     manifest = decode_manifest(written, where)
-    return FoundRun(
-        manifest, written, PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, packed)
-    )
+    files = PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, packed)
+    return Run(files.where, manifest, written=written, _files=files)
 
 
 class RunIndex:
@@ -98,7 +89,7 @@ class RunIndex:
         self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
         return sorted({*names, *self._packed})
 
-    def find(self, name: str) -> FoundRun:
+    def find(self, name: str) -> Run:
         """Finds a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
             return self._read(name)
@@ -143,7 +134,7 @@ class RunIndex:
                 name: data for name, data in zip(folders, found, strict=True) if isinstance(data, bytes)
             }
 
-    def _read(self, name: str) -> FoundRun:
+    def _read(self, name: str) -> Run:
         pack, known = self._packed.get(name), self._ahead.pop(name, None)
         if pack is None:
             return find_in_folder(self._place, name, known)

@@ -20,14 +20,13 @@ from profiler.errors import RunDamaged
 from profiler.store.disk import write_flushed
 from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
-from profiler.store.reports.controls import without_ncu, words_of
+from profiler.store.reports.ncu_command import without_ncu, words_of
 from profiler.store.runs.file_names import MANIFEST_FILE, is_report_file, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
-_OLDEST_SCHEMA = 3  # manifests of the versions before, none of which was published, have no seal
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
 
@@ -254,8 +253,6 @@ def _require_known_schema(raw: Any, where: str) -> None:
             f"{where}: written by a newer prof (schema {version}, this one reads {SCHEMA_VERSION})",
             remedy="Upgrade prof: `pip install -U ncu-prof`.",
         )
-    if isinstance(version, int) and version < _OLDEST_SCHEMA:
-        raise RunDamaged(f"{where}: written before prof's first version (schema {version})")
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:

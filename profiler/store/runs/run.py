@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, ReportNotFound, ReportUnreadable, RunDamaged, RunUnreadable
-from profiler.store.remote.places import FolderPlace, Location, unreadable
+from profiler.store.remote.places import FolderPlace, Location, reading_from
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
-from profiler.store.tables.bounds import read_table
 from profiler.store.tables.columns import find_stretches
+from profiler.store.tables.reading import read_table
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table, upgraded
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Run:
     times_from: Run | None = None  # the run whose times without the profiler stand for its own
     # Stored reports that were looked for and are missing.
     reports_gone: list[str] = field(default_factory=list)
+    written: bytes = field(default=b"", repr=False)  # its manifest as it was written, which a pack keeps
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _parts: dict[str, pa.Table] = field(default_factory=dict, repr=False)  # the columns read last of each
     _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)
@@ -124,7 +125,7 @@ class Run:
                     missing = isinstance(error.__cause__, (FileNotFoundError, ReportNotFound))
                     if not (may_be_gone and missing and report.file is not None):
                         raise
-                    self.reports_gone.append(self.files.shown(report.file))
+                    self.reports_gone.append(self.files.shown_report(report))
 
     def forget_reports(self) -> None:
         """Removes the copies on this machine of reports at a URL."""
@@ -171,16 +172,15 @@ class Run:
     def verify_report(self, report: StoredReport) -> None:
         if report.file is None and not os.path.exists(report.reference or ""):
             return  # an original that was not copied may be gone
-        shown = self.files.shown(report.file) if report.file is not None else report.reference
+        shown = self.files.shown_report(report) if report.file is not None else report.reference
         try:
-            path = self.report_path(report)
-            actual = sha256_of_report(path)
+            with reading_from(str(shown)):
+                path = self.report_path(report)
+                actual = sha256_of_report(path)
         except ReportError as error:
             kind = RunUnreadable if isinstance(error, ReportUnreadable) else RunDamaged
             message = error.message.replace(str(path), str(shown))
             raise kind(f"{message} (it is the run's report)") from error
-        except OSError as error:
-            raise unreadable(error, str(shown)) from error
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
@@ -190,11 +190,8 @@ class Run:
         return check_table(upgraded(table, name, some), name, where, some)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
-        try:
+        with reading_from(self.files.shown_table(name)):
             return self._reading(read)
-        except OSError as error:
-            where = self.files.shown_table(name)
-            raise unreadable(error, where) from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
         """Reads; when `prof compact` has moved the run since it was found, finds it again and reads once more."""

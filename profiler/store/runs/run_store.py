@@ -1,13 +1,13 @@
 """The store of runs in a folder or at a URL: lists them, finds them and opens them.
 
-A report that was never stored becomes a `Run` too (`open_report`), so the rest of prof need not know the
-difference.
+A report that was never stored becomes a `Run` too (`unstored.py`), so the rest of prof need not know the difference.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
 from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.index import RunIndex
-from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from profiler.store.runs.commit import Staging
 
 
-__all__ = ["Run", "RunStore", "open_report", "open_reports"]
 SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
@@ -83,7 +81,7 @@ class RunStore:
         if isinstance(self.place, ObjectPlace):
             from profiler.store.remote.upload import UploadStaging
 
-            return UploadStaging(self.place, self.ids)
+            return UploadStaging(self.place, map(str, self._recent_ids()))
         return Staging(self.local)
 
     def ids(self) -> list[RunId]:
@@ -113,17 +111,11 @@ class RunStore:
             return []
 
     def open(self, run_id: RunId) -> Run:
-        return self.open_raw(run_id)[0]
-
-    def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
-        """Opens a run, and returns its manifest as written too."""
         with reading_from(self.place.shown(f"{run_id}/{MANIFEST_FILE}")):
-            found = self.index.find(str(run_id))
-        where, manifest = found.files.where, found.manifest
-        if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{where}: the folder and its manifest do not belong together")
-        run = Run(where, manifest, _files=found.files, _find_again=lambda: self.index.find(str(run_id)).files)
-        return run, found.written
+            run = self.index.find(str(run_id))
+        if run.manifest.run_id != str(run_id) or set(run.manifest.tables) != set(TABLES):
+            raise RunDamaged(f"{run.path}: the folder and its manifest do not belong together")
+        return replace(run, _find_again=lambda: self.index.find(str(run_id)).files)
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
         """Fetches the manifests that `open` will need next, in one round of requests instead of many."""

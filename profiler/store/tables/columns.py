@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,44 +16,14 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
-class Labels:
-    """A text column in which few values repeat often; each value is stored once."""
-
-    def __init__(self) -> None:
-        self._codes: list[int | None] = []
-        self._code_of: dict[str, int] = {}
-
-    def append(self, value: str | None) -> None:
-        self._codes.append(None if value is None else self._code(value))
-
-    def repeat(self, value: str | None, count: int) -> None:
-        self._codes.extend([None if value is None else self._code(value)] * count)
-
-    def extend(self, values: Iterable[str | None]) -> None:
-        code = self._code
-        self._codes.extend([None if value is None else code(value) for value in values])
-
-    def finish(self) -> pa.DictionaryArray:
-        import pyarrow as pa
-
-        values = _text_array(list(self._code_of))
-        return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
-
-    def _code(self, value: str) -> int:
-        return self._code_of.setdefault(value, len(self._code_of))
-
-
 class TableBuilder:
-    """Collects the columns of one table, by name in `columns`, until `finish` makes them a table."""
+    """Collects the columns of one table, as lists by name in `columns`, until `finish` makes them a table."""
 
     def __init__(self, name: str, run_id: str) -> None:
         self.name = name
         self._run_id = run_id
-        self._types = {column.name: column.type for column in TABLES[name].columns}
-        self.columns: dict[str, Any] = {
-            column: Labels() if kind == "label" else []
-            for column, kind in self._types.items()
-            if column != "run_id"
+        self.columns: dict[str, list[Any]] = {
+            column.name: [] for column in TABLES[name].columns if column.name != "run_id"
         }
 
     def append(self, **row: Any) -> None:
@@ -65,19 +35,9 @@ class TableBuilder:
         import pyarrow as pa
 
         schema = arrow_schema(self.name)
-        arrays = {
-            name: column.finish()
-            if isinstance(column, Labels)
-            else pa.array(
-                _valid_ranges(column) if self._types[name] == "nvtx" else column, schema.field(name).type
-            )
-            for name, column in self.columns.items()
-        }
-        rows = len(next(iter(arrays.values())))
-        labels = Labels()
-        labels.repeat(self._run_id, rows)
-        arrays["run_id"] = labels.finish()
-        table = pa.table([arrays[name] for name in schema.names], schema=schema)
+        rows = len(next(iter(self.columns.values())))
+        values = {**self.columns, "run_id": [self._run_id] * rows}
+        table = pa.table([_array(values[field.name], field.type) for field in schema], schema=schema)
         return check_table(table, self.name, f"new table '{self.name}'")
 
 
@@ -123,17 +83,22 @@ def find_stretches(values: Iterable[_Value]) -> Iterator[tuple[_Value, int, int]
         start += length
 
 
-def _text_array(values: Sequence[str]) -> pa.Array:
-    """Makes an array of names.
-
-    Parts that are not valid Unicode become U+FFFD, since names come from anybody's program.
-    """
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Makes a column. Text in it may come from anybody's program: what is no valid Unicode becomes U+FFFD."""
     import pyarrow as pa
 
     try:
-        return pa.array(values, pa.string())
+        return pa.array(values, kind)
     except UnicodeEncodeError:
-        return pa.array([valid_unicode(value) for value in values], pa.string())
+        return pa.array(_with_valid_text(values), kind)
+
+
+def _with_valid_text(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid_unicode(value)
+    if isinstance(value, dict):
+        return {key: _with_valid_text(member) for key, member in value.items()}
+    return [_with_valid_text(one) for one in value] if isinstance(value, list) else value
 
 
 def valid_unicode(value: str) -> str:
@@ -143,8 +108,3 @@ def valid_unicode(value: str) -> str:
 def json_text(value: Any) -> str:
     """Encodes a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
     return json.dumps(finite(value), default=str)
-
-
-def _valid_ranges(cells: list[list[dict[str, str]]]) -> list[list[dict[str, str]]]:
-    """Makes the text in NVTX ranges valid Unicode: it is the only text outside of Labels."""
-    return [[{key: valid_unicode(text) for key, text in one.items()} for one in cell] for cell in cells]

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from profiler.catalog.metrics import OPCODES
-from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,9 +53,12 @@ def _wrong_sums(metrics: pa.Table, instances: pa.Table) -> Iterator[tuple[int, s
 
 
 def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tuple[int, str]]:
-    whole = _executed(instructions)
+    import pyarrow.compute as pc
+
+    whole, metrics = _added_up(instructions, "opcode", "executed"), instances.column("metric").cast("string")
     for metric, counted in ((OPCODES, whole), (_BY_OPCODE, _without_modifiers(whole))):
-        for launch, stated in _named_instances(instances, metric).items():
+        of_metric = instances.filter(pc.equal(metrics, metric))
+        for launch, stated in _added_up(of_metric, "id_name", "value").items():
             executed = counted.get(launch, {})
             # Without counts by address, or without any opcode: NVIDIA's reader cannot disassemble every GPU's code.
             if not any(executed):
@@ -68,13 +70,13 @@ def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tupl
                     yield launch, f"{metric} has {one:,.0f} of {opcode}, {added}"
 
 
-def _executed(instructions: pa.Table) -> _Counts:
-    executed = instructions.filter(instructions.column("executed").is_valid())
-    opcodes = executed.column("opcode").cast("string")
-    short = executed.select(["launch", "executed"]).append_column("opcode", opcodes)
+def _added_up(table: pa.Table, name: str, value: str) -> _Counts:
+    """Adds up a column by launch and by name; leaves out the rows that lack a name or a value."""
+    names = table.column(name).cast("string")
+    rows = table.select(["launch", value]).append_column("name", names).drop_null()
     counts: _Counts = defaultdict(dict)
-    for row in short.group_by(["launch", "opcode"]).aggregate([("executed", "sum")]).to_pylist():
-        counts[row["launch"]][row["opcode"]] = row["executed_sum"]
+    for row in rows.group_by(["launch", "name"]).aggregate([(value, "sum")]).to_pylist():
+        counts[row["launch"]][row["name"]] = row[f"{value}_sum"]
     return counts
 
 
@@ -85,15 +87,3 @@ def _without_modifiers(counts: _Counts) -> _Counts:
         for opcode, count in by_opcode.items():
             added[opcode.partition(".")[0]] += count
     return plain
-
-
-def _named_instances(instances: pa.Table, metric: str) -> _Counts:
-    import pyarrow.compute as pc
-
-    found = instances.filter(pc.equal(instances.column("metric").cast("string"), metric))
-    counts: _Counts = defaultdict(dict)
-    launches, values = found.column("launch").to_pylist(), found.column("value").to_pylist()
-    for launch, opcode, value in zip(launches, labels_of(found, "id_name"), values, strict=True):
-        if opcode is not None and value is not None:
-            counts[launch][opcode] = value
-    return counts

@@ -7,8 +7,7 @@ table. `check_table` is called whenever a table is written or read.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -39,10 +38,6 @@ class TableSchema:
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         assert len(set(names)) == len(names), f"{self.name} declares a column twice"
-
-    def of_columns(self, some: Collection[str]) -> TableSchema:
-        """Returns the table with these of its columns alone, in its own order."""
-        return replace(self, columns=tuple(column for column in self.columns if column.name in some))
 
 
 _RUN = ColumnSchema("run_id", "label", "the run this row belongs to")
@@ -202,8 +197,10 @@ def _arrow_types() -> dict[str, pa.DataType]:
 @cache
 def arrow_schema(name: str, some: frozenset[str] | None = None) -> pa.Schema:
     """Returns the Arrow schema of a run's table, or of `some` of its columns, with units and documentation as metadata."""
-    table = TABLES[name]
-    return schema_of(table) if some is None else schema_of(table.of_columns(some))
+    import pyarrow as pa
+
+    whole = schema_of(TABLES[name])
+    return whole if some is None else pa.schema([one for one in whole if one.name in some], whole.metadata)
 
 
 def schema_of(table: TableSchema) -> pa.Schema:
@@ -224,7 +221,7 @@ def upgraded(table: pa.Table, name: str, some: frozenset[str] | None = None) -> 
 
     schema = arrow_schema(name, some)
     version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
-    wanted = TABLES[name].of_columns(schema.names).columns
+    wanted = (column for column in TABLES[name].columns if column.name in schema.names)
     for position, column in enumerate(wanted):
         if version < column.since and column.name not in table.column_names:
             field = schema.field(column.name)

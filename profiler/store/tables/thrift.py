@@ -66,10 +66,10 @@ def _struct(data: memoryview, at: int) -> tuple[Struct, int]:
 
 def _value(data: memoryview, at: int, kind: int) -> tuple[Any, int]:
     if kind in _INTEGERS:
-        value, at = _varint(data, at)
+        value, at = read_varint(data, at)
         return value >> 1 ^ -(value & 1), at
     if kind == _BINARY:
-        size, at = _varint(data, at)
+        size, at = read_varint(data, at)
         return _bytes(data, at, size)
     if kind == STRUCT:
         return _struct(data, at)
@@ -77,7 +77,7 @@ def _value(data: memoryview, at: int, kind: int) -> tuple[Any, int]:
         size, element = data[at] >> 4, data[at] & 0x0F
         at += 1
         if size == _LONG:
-            size, at = _varint(data, at)
+            size, at = read_varint(data, at)
         items = []
         for _ in range(size):
             item, at = _value(data, at, element)
@@ -96,7 +96,11 @@ def _bytes(data: memoryview, at: int, size: int) -> tuple[bytes, int]:
     return bytes(data[at : at + size]), at + size
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Returns the number that stands there, seven bits a byte, and where it ends; IndexError or ValueError if it does not.
+
+    Protobuf and DWARF write numbers so, too.
+    """
     value = shift = 0
     while (byte := data[at]) & 0x80:
         value |= (byte & 0x7F) << shift

@@ -7,7 +7,7 @@ from made_evidence import change_instruction, evidence_of
 
 import profiler
 from profiler.analyse.causes.places import find_places, find_signature
-from profiler.store.tables.inlined import CalledAt, inlined_text
+from profiler.store.tables.instruction_text import CalledAt, inlined_text
 
 HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"

@@ -3,7 +3,7 @@
 import pytest
 
 from profiler.analyse.code.libraries import Written, find_authors
-from profiler.store.tables.inlined import CalledAt, calls_in, inlined_text
+from profiler.store.tables.instruction_text import CalledAt, calls_in, inlined_text
 
 HEADER = "/usr/local/cuda-12.4/include/cuComplex.h"
 PRODUCT = "DMUL R4, R6, UR4"  # of a header, behind the author's code

@@ -41,7 +41,8 @@ from profiler.analyse.causes.together import saved_together  # noqa: E402
 from profiler.analyse.recording.profile import profile_kernel  # noqa: E402
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports  # noqa: E402
 from profiler.store.runs.run import Run  # noqa: E402
-from profiler.store.runs.run_store import RunStore, open_reports  # noqa: E402
+from profiler.store.runs.run_store import RunStore  # noqa: E402
+from profiler.store.runs.unstored import open_reports  # noqa: E402
 from profiler.store.tables.columns import labels_of  # noqa: E402
 
 RECORD = HERE / "record.json"

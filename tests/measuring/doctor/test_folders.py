@@ -19,7 +19,7 @@ from profiler.measuring.doctor.folders import (
     newest_reports,
     smallest_report,
 )
-from profiler.store.packs.plan import compact, plan_packs
+from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.reports.identity import pack_report
 from profiler.store.runs.manifest import StoredReport, write_manifest
 from profiler.store.runs.run_store import RunStore

@@ -21,7 +21,7 @@ from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 from profiler.present.render.terminal_code import width_style
 from profiler.present.render.terminal_table import styled
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.unstored import open_report
 from tests.profiles import profiles_in
 
 PLAIN = Window()

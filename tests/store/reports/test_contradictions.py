@@ -8,7 +8,7 @@ import pytest
 
 from profiler.errors import ReportDamaged
 from profiler.store.reports.envelope import read_envelope
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.unstored import open_report
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 from tests.store.flips import flipped

@@ -11,8 +11,8 @@ from profiler.store.reports.envelope import code_in
 
 # private: no compiler writes rows of files or lines that there cannot be
 from profiler.store.reports.inlined_calls import LineTable, _Row, read_line_tables
-from profiler.store.runs.loose import open_report
-from profiler.store.tables.inlined import CalledAt, calls_in
+from profiler.store.runs.unstored import open_report
+from profiler.store.tables.instruction_text import CalledAt, calls_in
 
 DATA = Path(__file__).parents[2] / "data"
 (PACKED,) = DATA.glob("runs/*-gemm-5-*/report-0.ncu-rep.zst")

@@ -5,13 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.store.reports.disassembly import Disassembler
-from profiler.store.reports.launched_code import LaunchedCode
+from profiler.store.reports.launched_code import Disassembler, LaunchedCode
 
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
 from profiler.store.reports.request import Omitted, ReportPart
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.unstored import open_report
 from profiler.store.tables.columns import labels_of
 
 _PROGRAM, _EXECUTABLE = 1, 4  # of a section of an ELF file

@@ -15,8 +15,9 @@ from living import wait_until
 
 from profiler.errors import InternalError, ReaderFailed, ReportNotFound
 from profiler.machine import available_cores
+from profiler.store.reports.locate import size_bytes
 from profiler.store.reports.request import Request
-from profiler.store.reports.sandbox import Sandbox, default_timeout_s, outcome
+from profiler.store.reports.sandbox import Sandbox, outcome, timeout_for_size_s
 from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
@@ -213,6 +214,7 @@ TOLD_TO_END_WHILE_A_READER_STARTS = """
 import os, signal, sys
 from multiprocessing import util
 from pathlib import Path
+from profiler.store.reports.locate import size_bytes
 from profiler.store.reports.request import Request
 from profiler.store.reports.sandbox import Sandbox
 
@@ -260,8 +262,8 @@ def test_more_is_allowed_for_larger_reports(tmp_path):
     with large.open("wb") as file:
         file.truncate(100_000_000)
 
-    assert default_timeout_s(tmp_path / "gone") == 60
-    assert default_timeout_s(large) == pytest.approx(460)
+    assert timeout_for_size_s(size_bytes(tmp_path / "gone")) == 60
+    assert timeout_for_size_s(size_bytes(large)) == pytest.approx(460)
     assert available_cores() >= 1
 
 

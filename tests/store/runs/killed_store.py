@@ -22,7 +22,7 @@ import duckdb  # noqa: F401 - imported here, so that no child has to
 import pyarrow.parquet  # noqa: F401
 import s3fs
 
-from profiler.store.packs import plan
+from profiler.store.packs import compact
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
 
@@ -41,8 +41,8 @@ def commit_all(base, location):
 
 def compact_all(base, location):
     store = RunStore(location_of(location))
-    plan.MOST_RUNS = 3
-    plan.compact(store, plan.plan_packs(store))
+    compact.MOST_RUNS = 3
+    compact.compact(store, compact.plan_packs(store))
 
 
 def copy_all(base, location):
@@ -150,7 +150,7 @@ def require_packed(location):
     store = RunStore(location_of(location))
     store.ids()
     assert store.packs
-    assert len(store.index.folders) < plan.FEWEST_RUNS
+    assert len(store.index.folders) < compact.FEWEST_RUNS
     assert not any(map(store.index.pack_of, store.index.folders))
 
 

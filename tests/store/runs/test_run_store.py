@@ -12,8 +12,9 @@ from profiler.store.reports.identity import pack_report, sha256_of_report
 from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import read_manifest
 from profiler.store.runs.run_id import RunId, path_name
-from profiler.store.runs.run_store import RunStore, open_report, open_reports
+from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
+from profiler.store.runs.unstored import open_report, open_reports
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 from tests.store.flips import flip
 

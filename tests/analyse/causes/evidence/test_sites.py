@@ -7,7 +7,7 @@ from made_evidence import active, code_of, evidence_of, sites_of
 
 from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes, read_sites
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.store.runs.run_store import open_report
+from profiler.store.runs.unstored import open_report
 
 DATA = Path(__file__).parents[3] / "data"
 

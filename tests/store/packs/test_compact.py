@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
+from profiler.store.packs.compact import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.joined_parquet import read_footer
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
-from profiler.store.packs.plan import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
@@ -90,7 +90,7 @@ def contents(location):
 
 
 def packed(store, most_runs=MOST_RUNS, **options):
-    with patch("profiler.store.packs.plan.MOST_RUNS", most_runs):
+    with patch("profiler.store.packs.compact.MOST_RUNS", most_runs):
         compact(store, plan_packs(store, **options))
     store = RunStore(store.place.root)
     store.ids()
@@ -203,7 +203,7 @@ def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
     path.write_bytes(sealed(json.dumps(made).encode()))
     before = json.loads(path.read_text())
     store = packed(store)
-    assert json.loads(store.open_raw(store.ids()[0])[1]) == before
+    assert json.loads(store.open(store.ids()[0]).written) == before
 
 
 def test_a_run_in_a_pack_is_named_by_the_path_it_had(everything, prof_here):
@@ -418,7 +418,7 @@ def test_whoever_reads_all_the_while_sees_every_run_at_any_moment(store):
 @pytest.mark.slow
 def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path, monkeypatch):
     """One may find that the other has moved what it was about to read; it says so, and the next call goes on."""
-    monkeypatch.setattr("profiler.store.packs.plan.MOST_RUNS", 5)
+    monkeypatch.setattr("profiler.store.packs.compact.MOST_RUNS", 5)
     url = at_url(make_runs(12), f"memory://packed-{next(NAMES)}").root
     before = contents(url)
 

@@ -20,7 +20,7 @@ from profiler.store.disk import writing_to
 from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
-from profiler.store.packs.write import PackWriter
+from profiler.store.packs.write import PackWriter, add_to_one
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.index import find_in_folder
@@ -142,44 +142,41 @@ class _Compaction:
         Several are open at once when the tables' columns differ.
         """
         under_way: list[PackWriter] = []
-        for run, manifest in self._opened():
+        for run in self._opened():
             try:
-                for writer in under_way:
-                    if writer.add(run, manifest):
-                        break
-                else:
-                    under_way.append(writer := PackWriter(self.staging.folder()))
-                    writer.add(run, manifest)
+                writer = add_to_one(under_way, run, self.staging.folder)
             except RunUnusable as error:
                 self.done.damaged.append(error)
-            self.advance()
+                continue
+            finally:
+                self.advance()
             if len(writer.runs) >= MOST_RUNS or writer.size_bytes >= MOST_TABLE_BYTES:
                 under_way.remove(writer)
                 yield writer
         yield from (writer for writer in under_way if writer.runs)
 
-    def _opened(self) -> Iterator[tuple[Run, bytes]]:
-        """Opens each run that is whole, and yields it with its manifest as written. Requests several at once from a URL."""
+    def _opened(self) -> Iterator[Run]:
+        """Opens each run that is whole. Requests several at once from a URL."""
         for start in range(0, len(self.plan.runs), _AT_ONCE):
             some = self.plan.runs[start : start + _AT_ONCE]
             self.store.read_ahead(some)
-            opened: list[tuple[Run, bytes]] = []
+            opened: list[Run] = []
             for run_id in some:
                 try:
-                    run, manifest = self.store.open_raw(run_id)
+                    run = self.store.open(run_id)
                     self._require_reports(run)
                     run.verify_reports(left_elsewhere=False)
                     run.forget_reports()
-                    opened.append((run, manifest))
+                    opened.append(run)
                 except RunUnusable as error:
                     self.done.damaged.append(error)
-            read_ahead([run.files for run, _ in opened if run.is_far])
+            read_ahead([run.files for run in opened if run.is_far])
             yield from opened
 
     def _require_reports(self, run: Run) -> None:
         for report in run.manifest.reports:
             if report.file is not None and not self.publisher.has(run.files.report_name(report)):
-                raise RunDamaged(f"{run.files.shown(report.file)}: the run's report is not there")
+                raise RunDamaged(f"{run.files.shown_report(report)}: the run's report is not there")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.store.reports.controls import Controls, derive_controls, version_of
+from profiler.store.reports.ncu_command import Controls, derive_controls, version_of
 
 NONE_GIVEN = "ncu -o report ./program"
 

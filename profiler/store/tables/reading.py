@@ -56,19 +56,15 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
         some = None if whole else frozenset(schema.names)
-        columns = [metadata.schema.column(index) for index in _columns_of(metadata, some)]
-        held = {column.path for column in columns}
-        labels = [field.name for field in schema if pa.types.is_dictionary(field.type) and field.name in held]
-        file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=labels)
         decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
         is_small = decoded.with_text <= decoded.most
+        columns = (metadata.schema.column(index) for index in _columns_of(metadata, some))
         texts = [
             column.path
             for column in columns
             if column.physical_type == "BYTE_ARRAY" and not (is_small and "." in column.path)
         ]
-        if not set(texts) <= set(labels):  # text that no table of ours has, or too much of it in lists
-            file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
+        file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         # In this thread alone: a thread of Arrow that still starts when a command ends aborts it with a meaningless code.
         table = file.read(None if whole else schema.names, use_threads=False)
         table.validate(full=True)  # a column may have fewer values than the others, or codes of no text

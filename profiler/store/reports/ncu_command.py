@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 # Every other option of ncu takes a value, as its next word or behind an equals sign.
 _FLAGS = {
@@ -54,12 +55,7 @@ def words_of(command_line: str) -> tuple[str, ...]:
 
 def version_of(text: str) -> tuple[int, ...]:
     """Returns '2025.3.1.0' as (2025, 3, 1, 0), and () for a text without a version."""
-    parts = []
-    for part in text.split("."):
-        if not part.isdigit():
-            break
-        parts.append(int(part))
-    return tuple(parts)
+    return tuple(map(int, takewhile(str.isdigit, text.split("."))))
 
 
 def _default_clock(ncu_version: str) -> str:

@@ -6,8 +6,8 @@ import pytest
 
 from profiler.errors import NotAReport, ReportDamaged
 from profiler.store.cache import cache_root
-from profiler.store.runs import loose
-from profiler.store.runs.loose import open_report, open_reports
+from profiler.store.runs import unstored
+from profiler.store.runs.unstored import open_report, open_reports
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.launch_choice import rows_of_launches
 from tests.store.flips import flip
@@ -19,7 +19,7 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.delenv("PROF_NO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     held = {}
-    monkeypatch.setattr(loose, "_held", held)  # private: what this process has opened
+    monkeypatch.setattr(unstored, "_held", held)  # private: what this process has opened
 
     def forget():
         held.clear()  # a new process has none
@@ -32,8 +32,10 @@ def kept(tmp_path, monkeypatch):
 def reads(monkeypatch):
     """The paths that were read with NVIDIA's reader, in order."""
     seen = []
-    read = loose._read_reports  # private: to count what really reads
-    monkeypatch.setattr(loose, "_read_reports", lambda paths, *rest: seen.extend(paths) or read(paths, *rest))
+    read = unstored._read_reports  # private: to count what really reads
+    monkeypatch.setattr(
+        unstored, "_read_reports", lambda paths, *rest: seen.extend(paths) or read(paths, *rest)
+    )
     return seen
 
 
@@ -86,7 +88,7 @@ def test_a_report_that_was_replaced_while_it_was_read_is_read_again(kept, mine, 
         shutil.copy(reports / "processes.ncu-rep", mine)
         return [f"reading {len(contents)}"]
 
-    monkeypatch.setattr(loose, "_read_reports", read)  # private: to replace the file in the middle
+    monkeypatch.setattr(unstored, "_read_reports", read)  # private: to replace the file in the middle
     assert open_report(mine) == "reading 1"
     assert open_report(mine) == "reading 2"
     assert contents[1] == (reports / "processes.ncu-rep").read_bytes() != contents[0]

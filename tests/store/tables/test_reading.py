@@ -16,7 +16,7 @@ from profiler.store.fsck import Examined, examine_store
 from profiler.store.packs.joined_parquet import JoinedFooter, read_footer
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.tables import bounds
+from profiler.store.tables import reading
 from profiler.store.tables.schema import TABLES, arrow_schema
 from profiler.store.tables.thrift import decode_struct
 from tests.store.sql import run_query
@@ -143,10 +143,10 @@ def test_rows_that_were_not_recorded_are_refused(recorded, tmp_path):
 
 def test_pages_without_end_are_refused(monkeypatch):
     """Each may be as small as its header, which takes its time to read."""
-    monkeypatch.setattr(bounds, "_MOST_PAGES", 5)  # private: a million would take a while
+    monkeypatch.setattr(reading, "_MOST_PAGES", 5)  # private: a million would take a while
     data = parquet(a_million_rows("timings"))
     with pytest.raises(RunDamaged, match=r"a page of column .* is malformed"):
-        bounds.require_bounded(pq.read_metadata(BytesIO(data)), memoryview(data), 1_000_000, "timings")
+        reading.require_bounded(pq.read_metadata(BytesIO(data)), memoryview(data), 1_000_000, "timings")
 
 
 def test_a_number_in_a_footer_has_an_end():
