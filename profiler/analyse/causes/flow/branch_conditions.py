@@ -60,7 +60,11 @@ def is_decided_in_turns_before(evidence: Evidence, branch: Site) -> bool:
 def _changes_in_turns(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction reads what a turn before has left in a register, such as a counter."""
     here = site.instruction.offset
-    around = (one for one in evidence.loops.get(site.function, ()) if one.start <= here <= one.end)
+    around = (
+        one
+        for one in evidence.loops.get(site.function, ())
+        if one.start <= here <= one.end and evidence.turns(site, one) > 1
+    )
     return any(
         not loop.start <= writer.instruction.offset < here
         for loop in around

@@ -8,12 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.forms import (
-    TURNS,
-    Form,
-    say_what_idles,
-    say_what_splits,
-)
+from profiler.analyse.causes.detectors.idle_lanes.by_tests import TURNS, Form
+from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
 from profiler.analyse.causes.detectors.idle_lanes.sides import goes_both_ways
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     find_idle_while_serving,

@@ -15,6 +15,14 @@ def evidence_with(*lines, **more):
     return evidence_of(*(text for text, _ in lines), facts=facts, **more)
 
 
+def in_turns(lines, first, last):
+    """The same lines, of which those from the `first` to the `last` are a loop that makes eight turns."""
+    return [
+        ((text, 800.0 if first <= place <= last else 100.0), acting)
+        for place, (text, acting) in enumerate(lines)
+    ]
+
+
 def named(*lines, **more):
     return next(
         one for one in lanes.detect_idle_lanes(evidence_with(*lines, **more)) if one.name == "idle-lanes"
@@ -89,15 +97,16 @@ def test_other_tests_do_not_say_how_many_threads_a_block_needs(replaced):
 def test_a_turn_may_leave_other_threads_without_work_than_the_next_one():
     """As along the diagonals of a table."""
     lines = [INDEX, ("MOV R4, RZ", ALL), ("ISETP.GE.AND P0, PT, R0, R4, PT", ALL), ("@P0 BRA 0x60", ALL), ("FADD R7, R7, R6", SOME), ("FMUL R7, R7, R6", SOME), ("IADD3 R4, R4, 0x1, RZ", ALL), ("@P1 BRA 0x20", ALL), ("EXIT", ALL)]  # fmt: skip
-    assert named(*lines).sentence.startswith("Lanes have nothing to do")
+    assert named(*in_turns(lines, 2, 7)).sentence.startswith("Lanes have nothing to do")
     steady = [(text.replace("R4, R4", "R9, R9"), acting) for text, acting in lines]
-    assert named(*steady).sentence.startswith("A test of the thread's index")
+    assert named(*in_turns(steady, 2, 7)).sentence.startswith("A test of the thread's index")
 
 
-def test_what_turns_before_have_left_is_data():
+def test_what_turns_before_have_left_cannot_be_sorted_before():
     lines = [INDEX, ("MOV R4, RZ", ALL), ("ISETP.GE.AND P0, PT, R4, 0x5, PT", ALL), ("@P0 BRA 0x60", ALL), ("FADD R7, R7, R6", SOME), ("FMUL R7, R7, R6", SOME), ("F2I R4, R7", ALL), ("@P1 BRA 0x20", ALL), ("EXIT", ALL)]  # fmt: skip
-    found = named(*lines)
-    assert found.sentence.startswith("A test of data sends lanes past")
+    found = named(*in_turns(lines, 2, 7))
+    assert found.sentence.startswith("A test of what turns before have left sends lanes past")
+    assert "a formula instead of a loop" in found.advice
     assert opcodes(found) == ["@P0 BRA 0x60"]
 
 
