@@ -204,3 +204,9 @@ def test_passes_that_conflict_go_with_shuffles(last, l1):
     lines = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL), ("LDS R5, [R6]", half), ("FADD R7, R7, R5", active(16.0)), last]  # fmt: skip
     found = named(*lines, figures={"shared_of_l1_pct": 100.0})
     assert found.effect.resources["l1"] == pytest.approx(l1)
+
+
+@pytest.mark.parametrize(("waiting", "is_said"), [(10, True), (0, False)])
+def test_a_block_that_waits_for_one_lane_loses_more_than_its_idle_lanes_show(waiting, is_said):
+    lines = [*[("FADD R6, R6, R7", ALL)] * 9, ("@!P0 STS [R4], R6", active(1.0, of=32.0)), (BARRIER, ALL | {"waits": {"barrier": waiting, "wait": 1}})]  # fmt: skip
+    assert ("and warps wait at barriers for what few lanes do" in named(*lines).sentence) == is_said
