@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     INDICES,
+    OF_BLOCK,
     all_makers,
+    changed_in,
     choosers_of,
     find_processing,
     makers_of_address,
@@ -17,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.code.registers import predicates_in
 
+_IN_BLOCK = "SR_TID"
 # Threads have computed what they leave there.
 _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
 # With these, a loop counts, or passes a result on.
@@ -44,6 +47,40 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
     """
     feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
     return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
+
+
+def is_decided_in_turns_before(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether what earlier turns of a loop have left decides a branch, and neither an index nor a load of this turn."""
+    feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    return any(_changes_in_turns(evidence, one) for one in feeding) and not any(
+        one.kind in ACCESSES or _names_index(one) for one in feeding
+    )
+
+
+def _changes_in_turns(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction reads what a turn before has left in a register, such as a counter."""
+    here = site.instruction.offset
+    around = (
+        one
+        for one in evidence.loops.get(site.function, ())
+        if one.start <= here <= one.end and evidence.turns(site, one) > 1
+    )
+    return any(
+        not loop.start <= writer.instruction.offset < here
+        for loop in around
+        for register in site.use.inputs & changed_in(evidence, loop)
+        for writer in sources_of(evidence, site, {register})
+    )
+
+
+def is_decided_by_thread(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a branch, or what sets a predicate, depends on the thread's index in its block, and on nothing that differs between blocks or turns."""
+    deciding = choosers_of(evidence, test) if test.kind == "control" else [test]
+    feeding = reach(deciding, lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    return any(_IN_BLOCK in one.instruction.text for one in feeding) and not any(
+        one.kind in ACCESSES or OF_BLOCK in one.instruction.text or _changes_in_turns(evidence, one)
+        for one in feeding
+    )
 
 
 def may_work_differently(evidence: Evidence) -> bool:

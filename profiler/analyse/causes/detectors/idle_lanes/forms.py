@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import are_most
+from profiler.analyse.causes.detectors.idle_lanes.by_tests import BY_DATA, ONE_ALONE, Form, say_by_tests
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
+    ends_of_sides,
+    find_turned_off,
+    lanes_of_acting_warps,
+)
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
+from profiler.analyse.causes.flow.branch_conditions import (
+    is_decided_by_loads,
+    is_decided_by_thread,
+)
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
@@ -38,10 +46,6 @@ _SHORT_ROWS = (
     "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
     "Let a program take several short rows at once (a block of two dimensions). Where a loop masks off more and more elements, use fewer `num_warps`, "
     "so that a program ends with the last of its own.",
-)
-_ONE_ALONE = (
-    "One lane of a warp does all of its work",
-    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles ({}).",
 )
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory",
@@ -70,12 +74,6 @@ _NEIGHBOURS = (
     "A smaller step: let the threads that take part be neighbours without bank conflicts. Thread `t` of the first `s` adds `x[t + s]` to `x[t]`, "
     "where `s` begins with half of the block and is halved in each step."
 )
-_BY_DATA = (
-    "A test of data sends lanes past what others of their warp do",
-    "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
-    "sort the data, so that neighbours decide alike.",
-    "Find out first for which elements the test holds, and let programs take only these; or sort the data, so that neighbours decide alike.",
-)
 _SIDES = (
     "Branches split warps, which execute one side after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. "
@@ -86,49 +84,59 @@ _SPLIT_OR_IDLE = (
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. Where only some lanes have "
     "work, share it out among all of them.",
 )
-_NO_WORK = (
-    "Lanes have nothing to do while their warp executes",
-    "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
-)
 
 
-def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, ...]:
-    """Returns the sentence and the advice for lanes that are `idle` in these parts of the instructions, and other words for Triton, if any."""
+def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> Form:
+    """Returns the form of lanes that are `idle` in these parts of the instructions: that of the code where most is lost."""
     loading = _lanes_of_elements(evidence)
-    if loading <= _SHORT * LANES:
-        return _SHORT_ROWS[0].format(loading), *_SHORT_ROWS[1:]
+    by_fewer = (site for site, part in idle.items() if LANES * (1 - part) < loading / 2)
+    if loading <= _SHORT * LANES and not are_most(executed_parts(idle), by_fewer):
+        return Form(_SHORT_ROWS[0].format(loading), *_SHORT_ROWS[1:])
     processing = find_processing(evidence) - find_address_work(evidence)
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
+    of_one = {site for site, part in work.items() if LANES * (1 - part) <= ONE_LANE}
     if are_most(executed_parts(work), exchanging) and any(site.kind in SHARED for site in exchanging):
-        of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
         by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
         if by_few and _passes_in_steps(evidence):
-            return _STEPS, _advise_on_steps(evidence, exchanging), LESS_EXCHANGE
-        if are_most(executed_parts(work), of_one):
-            if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
-                return _ONE_FOR_WARP
-            filled = sum(site.executed for site in of_one if _fills_shared(evidence, site))
-            if filled > sum(site.executed for site in of_one if site.kind == "shared load"):
-                return _ONE_FILLS
-            left_by_all = any(
-                site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
-                for site in evidence.sites
+            return Form(_STEPS, _advise_on_steps(evidence, exchanging), LESS_EXCHANGE, is_by_shuffles=True)
+        if are_most(executed_parts(work), of_one & exchanging):
+            return _say_of_one_lane(
+                evidence, {site: part for site, part in work.items() if site in of_one & exchanging}
             )
-            sentence, advice = _ONE_FOR_ALL if left_by_all else _ONE_ALONE
-            return sentence, advice.format(evidence.words.shuffle_down)
-    return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
+    if _are_passed_by(evidence, idle):
+        return Form(*BY_DATA)
+    return say_by_tests(evidence, idle, of_one)
 
 
-def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, ...]:
-    """Returns the sentence and the advice for branches that send lanes elsewhere. If data decides, no warp or block can choose.
+def _say_of_one_lane(evidence: Evidence, of_one: Mapping[Site, float]) -> Form:
+    """Returns the form of one lane that passes values through shared memory. If it works for all, the place is the test that lets it."""
+    if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
+        return Form(*_ONE_FOR_WARP)
+    tests = {
+        test: behind
+        for test, behind in find_turned_off(evidence, of_one).items()
+        if is_decided_by_thread(evidence, test)
+    }
+    filled = sum(site.executed for site in of_one if _fills_shared(evidence, site))
+    if filled > sum(site.executed for site in of_one if site.kind == "shared load"):
+        return Form(*_ONE_FILLS, turned_off=tests)
+    left_by_all = any(
+        site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed for site in evidence.sites
+    )
+    sentence, advice = _ONE_FOR_ALL if left_by_all else ONE_ALONE
+    return Form(sentence, advice.format(evidence.words.shuffle_down), turned_off=tests)
+
+
+def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> Form:
+    """Returns the form of branches that send lanes elsewhere. If data decides, no warp or block can choose.
 
     If lanes were only counted for all instructions together, it is not known whether the rest of them run another side of a
     branch.
     """
     if not evidence.has_costs:
-        return _SPLIT_OR_IDLE
-    return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+        return Form(*_SPLIT_OR_IDLE)
+    return Form(*(BY_DATA if _are_passed_by(evidence, split) else _SIDES))
 
 
 def _fills_shared(evidence: Evidence, site: Site) -> bool:
@@ -216,12 +224,7 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
 
     The first side ends in a branch past the other one.
     """
-    ends = {
-        (one.function, behind.instruction.offset): one.leads_to
-        for sites in evidence.by_function.values()
-        for one, behind in pairwise(sites)
-        if one.leads_to and not one.instruction.predicate
-    }
+    ends = {function: ends_of_sides(sites) for function, sites in evidence.by_function.items()}
     return {
         site
         for branch in evidence.of("control")
@@ -229,7 +232,7 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
         for site in evidence.by_function[branch.function]
         if branch.instruction.offset
         < site.instruction.offset
-        < ends.get((branch.function, branch.leads_to), branch.leads_to)
+        < (ends[branch.function].get(branch.leads_to) or branch.leads_to)
         and (site.lanes or 0.0) < (branch.lanes or 0.0)
     }
 
@@ -248,7 +251,8 @@ def _lanes_of_elements(evidence: Evidence) -> float:
         if around not in most or site.lane_executions > most[around].lane_executions:
             most[around] = site
     executed = sum(site.executed for site in most.values())
-    return sum(site.lane_executions for site in most.values()) / executed if executed else LANES
+    lanes = sum(site.executed * lanes_of_acting_warps(evidence, site) for site in most.values())
+    return lanes / executed if executed else LANES
 
 
 def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.idle_lanes.by_tests import TURNS, Form
 from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
 from profiler.analyse.causes.detectors.idle_lanes.sides import goes_both_ways
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
@@ -16,15 +17,25 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     guard_of,
     is_whole,
 )
-from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads, share_out
+from profiler.analyse.causes.detectors.idle_lanes.turned_off import lanes_of_acting_warps
+from profiler.analyse.causes.detectors.sharing_out import say_few_threads, share_out
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, LANE_MISSING, Kind, Site, executed_parts
+from profiler.analyse.causes.evidence.sites import (
+    ACCESSES,
+    FENCES,
+    LANE_MISSING,
+    ONE_LANE,
+    Kind,
+    Site,
+    executed_parts,
+)
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
+    find_chosen_by_warp,
     find_differing_in_block,
     find_warps_without_work,
     is_left_early,
@@ -52,7 +63,6 @@ _BLOCKS_WITHOUT_WORK = (
     "Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on those that "
     "need it.",
 )
-_TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -60,10 +70,9 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     split, idle = find_idle(evidence)
     if split:
         left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        said: tuple[str, ...] = (
-            _TURNS if 2 * _wasted(left) > _wasted(split) else say_what_splits(evidence, split)
-        )
-        yield _wasting("divergent-branches", evidence, split, *said)
+        in_turns = 2 * _wasted(left) > _wasted(split)
+        form = Form(*TURNS) if in_turns else say_what_splits(evidence, split)
+        yield _wasting("divergent-branches", evidence, split, form)
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
     without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
@@ -72,17 +81,16 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif is_for_threads:
-        sentence, advice = say_few_threads(evidence)
-        found = _wasting(_name_of_few_threads(evidence), evidence, idle, sentence, advice)
+        form = Form(*say_few_threads(evidence))
         yield replace(
-            found,
-            sentence=sentence,
+            found := _wasting(_name_of_few_threads(evidence), evidence, idle, form),
+            sentence=form.sentence,
             regrouped=evidence.without_idle_lanes(),
             # Larger blocks concern no source line. If lanes share the work of one thread out, the lines say where it is.
             weights={} if _fill_no_warp(evidence) and not share_out(evidence) else found.weights,
         )
     elif idle:
-        yield _wasting("idle-lanes", evidence, idle, *say_what_idles(evidence, idle))
+        yield _wasting("idle-lanes", evidence, idle, say_what_idles(evidence, idle))
 
 
 def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
@@ -99,6 +107,8 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     # The wait of one lane for a lock is as long, whatever the others do. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
     excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
+    # A predicate that is the same for all lanes turns none of those off that come to it.
+    by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
     for site in evidence.sites:
         if site.lanes is None or site.idle_share < LANE_MISSING or site.instruction.never_acts:
             continue
@@ -110,33 +120,46 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
         if off >= LANE_MISSING and (of_block or goes_both_ways(evidence, site)):
             split[site] = off
         else:
-            idle[site] = site.idle_share
+            idle[site] = 1 - site.lanes / LANES if site in by_warp else site.idle_share
     serving = find_idle_while_serving(evidence).items()
     return split, {site: part for site, part in serving if site not in trees} | idle
 
 
-def _wasting(
-    name: str,
-    evidence: Evidence,
-    fractions: Mapping[Site, float],
-    sentence: str,
-    advice: str,
-    in_triton: str = "",
-) -> Candidate:
-    """Returns the cause for idle lanes, given the part of each instruction's lanes that does nothing."""
+def _wasting(name: str, evidence: Evidence, fractions: Mapping[Site, float], form: Form) -> Candidate:
+    """Returns the cause for idle lanes of a form, given the part of each instruction's lanes that does nothing.
+
+    Its place is that of the tests that turn lanes off, if the form says which, and else that of the instructions.
+    """
     wasted = 100 * _wasted(fractions) / evidence.executed
     weights = executed_parts(_without_serving(fractions))
+    if form.turned_off:
+        weights = {test: sum(behind.values()) for test, behind in form.turned_off.items()}
     worst = find_heaviest(evidence, weights)
-    lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
+    lacking = [site for test in worst for site in form.turned_off[test]] if form.turned_off else worst
+    lanes = _lanes_of(lacking, fractions)
+    effect = for_acting_lanes(evidence, fractions, is_by_shuffles=form.is_by_shuffles)
+    waited = 100 * evidence.model.life_share("barrier") * effect.waits["barrier"]
+    others = (
+        f", and warps wait at barriers for what few lanes do, for {whole_percent(waited)} % of their time"
+        if waited > wasted
+        else ""
+    )
     return Candidate(
         name,
-        f"{sentence}. Where most is lost, {_acting_text(lanes)}; over all instructions, {whole_percent(wasted)} % of the lanes do nothing.",
-        advice,
-        for_acting_lanes(evidence, fractions),
+        f"{form.sentence}. Where most is lost, {_acting_text(lanes)}; over all instructions, {whole_percent(wasted)} % of the lanes do nothing{others}.",
+        form.advice,
+        effect,
         weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
-        in_triton=in_triton,
+        in_triton=form.in_triton,
     )
+
+
+def _lanes_of(sites: Collection[Site], fractions: Mapping[Site, float]) -> float:
+    """Returns how many lanes act at instructions, on average. Of one lane that came alone, a predicate leaves no part."""
+    acting = {site: LANES * (1 - fractions[site]) for site in sites}
+    acting |= {site: site.lanes for site in sites if site.lanes and site.lanes <= ONE_LANE}
+    return sum(acting[site] * site.executed for site in sites) / sum(site.executed for site in sites)
 
 
 def _without_serving(fractions: Mapping[Site, float]) -> Mapping[Site, float]:
@@ -278,25 +301,30 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     return is_whole(site) and bool(site.instruction.predicate) and guard_of(site) not in of_accesses
 
 
-def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+def for_acting_lanes(
+    evidence: Evidence, fractions: Mapping[Site, float], *, is_by_shuffles: bool = False
+) -> Effect:
     """Returns the effect of issuing only for lanes that act.
 
     L1 and L2 work only for the lanes that act, so their work stays, with two exceptions. A shuffle and a pass through shared memory
-    are made for any number of lanes, so fewer instructions take fewer of them, unless they have bank conflicts. And a lane that walks alone
+    are made for any number of lanes, so fewer instructions take fewer of them, unless they have bank conflicts that shuffles do not avoid. And a lane that walks alone
     through neighbours takes a sector for each of them, which lanes side by side would share.
     Atomics are served lane by lane, so idle lanes cost nothing. Fences wait for memory as long for one lane as for all. If lanes
-    are not counted for each instruction, a predicate may keep whole warps from it, and these wait for nothing.
+    are not counted for each instruction, a predicate may keep whole warps from it, and these wait for nothing; nor do those that a test
+    of the thread's index keeps from a load.
     """
     effect = evidence.without(fractions)
     waiting = {
-        site: part
+        site: 1 - lanes_of_acting_warps(evidence, site) / LANES
+        if site.kind == "global load" and part == site.idle_share
+        else part
         for site, part in fractions.items()
         if site.kind not in _LANE_BY_LANE
         and site.instruction.name not in FENCES
         and (evidence.has_costs or not site.instruction.predicate)
     }
     alone_in_a_pass = {
-        site: part * max(0.0, 2 * site.ideal_passes / site.passes - 1)
+        site: part * (1.0 if is_by_shuffles else max(0.0, 2 * site.ideal_passes / site.passes - 1))
         for site, part in fractions.items()
         if site.passes and site.ideal_passes
     } | {site: part for site, part in fractions.items() if site.instruction.name == "SHFL"}

@@ -1,0 +1,145 @@
+"""Says why tests turn lanes off: because of data, of turns before, or of the thread's index. Each reason has a remedy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from types import MappingProxyType
+from typing import NamedTuple
+
+from profiler.analyse.causes.detectors.candidate import are_most
+from profiler.analyse.causes.detectors.idle_lanes.turned_off import BY_SIZE, TurnedOff, find_turned_off
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.branch_conditions import (
+    is_decided_by_loads,
+    is_decided_by_thread,
+    is_decided_in_turns_before,
+)
+from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of
+from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
+
+ONE_ALONE = (
+    "One lane of a warp does all of its work",
+    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles ({}).",
+)
+BY_DATA = (
+    "A test of data sends lanes past what others of their warp do",
+    "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
+    "sort the data, so that neighbours decide alike.",
+    "Find out first for which elements the test holds, and let programs take only these; or sort the data, so that neighbours decide alike.",
+)
+_BY_TURNS_BEFORE = (
+    "A test of what turns before have left sends lanes past what others of their warp do",
+    "Make what stands behind this test short, such as a formula instead of a loop, so that all lanes can compute it and select a result. Or gather the "
+    "elements that come to it, so that neighbouring lanes take them.",
+)
+_BY_INDEX = (
+    "A test of the thread's index in its block leaves {} % of the threads without work{}",
+    "Let all threads of a block do what stands behind this test: give the block as many threads as that has elements, or let each take several. If another "
+    "step has more elements, such as a tile with its edges, let the threads go through these in a loop.",
+)
+_A_THREAD_FOR_EACH = (
+    "One thread of a {0} does all of its work",
+    "Give each thread the work that a {0} has now{1}, and launch as many fewer blocks.",
+)
+_BLOCK_OF_RESULTS = "Let each program compute a block of results (`tl.arange`) instead of one."
+TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
+_NO_WORK = (
+    "Lanes have nothing to do while their warp executes",
+    "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
+)
+
+
+class Form(NamedTuple):
+    """Why lanes have nothing to do, what to do about it, also in words of Triton, and the tests that turn the lanes off, if these say where.
+
+    If values are to be exchanged by shuffles, their passes through shared memory go, whichever banks they meet in.
+    """
+
+    sentence: str
+    advice: str
+    in_triton: str = ""
+    turned_off: TurnedOff = MappingProxyType({})
+    is_by_shuffles: bool = False
+
+
+def say_by_tests(evidence: Evidence, idle: Mapping[Site, float], of_one: Set[Site]) -> Form:
+    """Returns the form of lanes that are turned off, by what most of the tests depend on that do so."""
+    turned_off = find_turned_off(evidence, idle)
+    lost = {test: sum(behind.values()) for test, behind in turned_off.items()}
+    of_work = {site: part * site.executed for site, part in idle.items() if site.idle_share}
+
+    def most_by(decides: Callable[[Site], bool]) -> TurnedOff:
+        chosen = {test: behind for test, behind in turned_off.items() if decides(test)}
+        return chosen if 2 * sum(lost[test] for test in chosen) > sum(of_work.values()) else {}
+
+    ends = {
+        evidence.inside(loop)[-1]
+        for loops in evidence.loops.values()
+        for loop in loops
+        if evidence.inside(loop)
+    }
+    if by_turns := most_by(ends.__contains__):
+        return Form(*TURNS, turned_off=by_turns)
+    if by_data := most_by(lambda test: test.kind == "control" and is_decided_by_loads(evidence, test)):
+        return Form(*BY_DATA, turned_off=by_data)
+    if before := most_by(lambda test: test not in ends and is_decided_in_turns_before(evidence, test)):
+        return Form(*_BY_TURNS_BEFORE, turned_off=before)
+    if are_most(of_work, of_one & of_work.keys()):
+        return _say_of_one_thread(evidence, of_one, turned_off)
+    if by_index := most_by(lambda test: _is_by_size(evidence, test)):
+        return Form(_say_by_index(evidence, by_index), _BY_INDEX[1], turned_off=by_index)
+    return Form(*_NO_WORK)
+
+
+def _is_by_size(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a test lets the threads up to some index of their block go on, or those from there on."""
+    deciding = choosers_of(evidence, test) if test.kind == "control" else [test]
+    return any(one.opcode.startswith(BY_SIZE) for one in deciding) and is_decided_by_thread(evidence, test)
+
+
+def _say_by_index(evidence: Evidence, by_index: TurnedOff) -> str:
+    """Returns the sentence for tests of the thread's index, with the part of the threads that the heaviest leaves without work."""
+    test = max(by_index, key=lambda one: sum(by_index[one].values()))
+    behind = by_index[test]
+    off = sum(behind.values()) / sum(site.executed for site in behind) * LANES / (test.lanes or LANES)
+    sites, whole = evidence.by_function[test.function], ""
+    if test.kind == "control":
+        going_on = sites[evidence.place(test, sites) + 1].executed / test.executed
+        off = 1 - going_on * (1 - off)
+        away = whole_percent(100 * (1 - going_on))
+        whole = "" if away == "0" else f", and {away} % of the warps as a whole"
+    return _BY_INDEX[0].format(whole_percent(100 * off), whole)
+
+
+def _say_of_one_thread(evidence: Evidence, of_one: Set[Site], turned_off: TurnedOff) -> Form:
+    """Returns the form of one lane that does all of its warp's work by itself.
+
+    If there are enough blocks or warps, and each has work of its own, threads can take the places of these. If not, the lanes have
+    to share the work out.
+    """
+    if evidence.of("barrier") or any(site not in of_one for site in evidence.of(*ACCESSES)):
+        return Form(*_NO_WORK)
+    share = Form(ONE_ALONE[0], ONE_ALONE[1].format(evidence.words.shuffle_down), turned_off=turned_off)
+    shape, stores = evidence.shape, evidence.of("global store")
+    reading = [site for site in evidence.sites if OF_BLOCK in site.instruction.text]
+    behind = [site for sites in turned_off.values() for site in sites if not evidence.innermost_loop(site)]
+    if not (shape and stores and reading and behind):
+        return share
+    is_of_block = max(site.executed for site in behind) <= shape.blocks
+    taking_part = shape.blocks if is_of_block else shape.warps
+    if taking_part < LANES * (evidence.find("sms") or 0.0) or any(
+        count_blocks_alike(evidence, one) > 1 for one in stores
+    ):
+        return share
+    words, instead = evidence.words, ""
+    if is_of_block and all(f"{OF_BLOCK}.X" in one.instruction.text for one in reading):
+        instead = f" ({words.thread_of_grid} in place of {words.block_in_x})"
+    sentence, advice = (
+        text.format("block" if is_of_block else "warp", instead) for text in _A_THREAD_FOR_EACH
+    )
+    lost = {site: sum(one.get(site, 0.0) for one in turned_off.values()) for site in of_one}
+    return Form(sentence, advice, _BLOCK_OF_RESULTS, {reading[0]: lost})
