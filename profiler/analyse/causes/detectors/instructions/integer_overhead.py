@@ -136,10 +136,11 @@ def _has_wide_indices(evidence: Evidence) -> bool:
 def _find_choosing(evidence: Evidence, spared: Mapping[Site, float]) -> dict[Site, float]:
     """Returns the tests of bounds that choose addresses, if most of what is spared tests bounds or computes the addresses that a test chooses.
 
-    Numba writes such tests itself, and none where indices are unsigned. A division corrects its quotient by tests of its own.
+    Numba writes such tests itself, and none where indices are unsigned. In Triton, masks are what tests bounds, and its own advice speaks of
+    them. A division corrects its quotient by tests of its own.
     """
     divides = evidence.share_executed(find_dividing(evidence)) >= WORTH_A_CHANGE
-    if divides or evidence.profile.language == "Numba":
+    if divides or evidence.profile.language in ("Numba", "Triton"):
         return {}
     tests = frozenset(_tests(evidence))
     tested = find_tested(evidence, tests)

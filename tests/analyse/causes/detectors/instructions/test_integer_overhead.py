@@ -61,13 +61,13 @@ def test_bounds_that_choose_most_addresses_are_to_be_tested_once(lines, is_chose
         assert all("R6" in site.instruction.text or "ISETP" in site.opcode for site in candidate.weights)
 
 
-@pytest.mark.parametrize("language", ["CUDA C++", "Numba"])
-def test_tests_of_negative_indices_that_the_language_writes_go_with_unsigned_ones(monkeypatch, language):
+@pytest.mark.parametrize("language", ["CUDA C++", "Numba", "Triton"])
+def test_tests_that_the_language_writes_have_advice_of_their_own(monkeypatch, language):
     evidence = evidence_of(*CLAMPED, *FOUND, "EXIT")
     monkeypatch.setitem(vars(evidence.profile), "language", language)
     (candidate,) = integer_overhead.detect_integer_overhead(evidence)
     assert ("unsigned" in candidate.advice) == (language == "Numba")
-    assert ("a path without tests" in candidate.advice) == (language != "Numba")
+    assert ("a path without tests" in candidate.advice) == (language == "CUDA C++")
 
 
 @pytest.mark.parametrize(("times", "is_chosen"), [(1.0, True), (100.0, False)])
