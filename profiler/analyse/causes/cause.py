@@ -23,6 +23,7 @@ IN_A_REGISTER = "loaded_again_pct"  # the part of the loaded bytes that each lan
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
 )
+LOADED_DIFFERENCES = "differences_of_loaded_doubles"  # how many instructions subtract one double from another
 # Parts of the arithmetic on doubles. The first is in divisions, roots, and functions that products of as many digits can replace; the
 # second is in any functions.
 IN_FUNCTIONS, IN_ANY_FUNCTIONS = "in_functions_pct", "in_any_functions_pct"

@@ -10,6 +10,7 @@ from profiler.analyse.causes.cause import (
     IN_A_REGISTER,
     IN_ANY_FUNCTIONS,
     IN_FUNCTIONS,
+    LOADED_DIFFERENCES,
     NOT_AT_A_CEILING,
     TURNS_AT_ONCE,
     WAITING_FOR_TILES,
@@ -57,15 +58,20 @@ def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
 
 
 def _are_meant(_: Cause, doubles: Cause) -> bool:
-    """Returns whether functions make most of the doubles, and none is converted to or from a float: then the author meant doubles."""
-    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT and not doubles.evidence.get(CONVERTING_FLOATS)
+    """Returns whether functions make most of the doubles, and the author meant them.
+
+    Then none is converted to or from a float, or loaded doubles are subtracted from each other, as running sums are.
+    """
+    are_on_purpose = LOADED_DIFFERENCES in doubles.evidence or not doubles.evidence.get(CONVERTING_FLOATS)
+    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT and are_on_purpose
 
 
 def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
     """Returns whether functions make most of the doubles, and floats are converted: then some are there by mistake, such as a literal."""
-    return doubles.evidence.get(IN_ANY_FUNCTIONS, 0.0) > _MOST_PCT and bool(
-        doubles.evidence.get(CONVERTING_FLOATS)
+    is_by_mistake = (
+        bool(doubles.evidence.get(CONVERTING_FLOATS)) and LOADED_DIFFERENCES not in doubles.evidence
     )
+    return doubles.evidence.get(IN_ANY_FUNCTIONS, 0.0) > _MOST_PCT and is_by_mistake
 
 
 def _are_same_elements(*_: Cause) -> bool:

@@ -101,6 +101,12 @@ def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as
         ({}, 50.0, False),
         ({"in_functions_pct": 51.0, "float_conversions_pct": 0.0}, 50.0, True),
         ({"in_functions_pct": 51.0, "float_conversions_pct": 0.1}, 50.0, False),
+        # Running sums are doubles on purpose, whatever becomes of their differences.
+        (
+            {"in_functions_pct": 51.0, "float_conversions_pct": 0.1, "differences_of_loaded_doubles": 2.0},
+            50.0,
+            True,
+        ),
         ({"in_functions_pct": 51.0}, 40.0, True),
         ({"in_functions_pct": 51.0}, 39.9, False),
         ({"in_functions_pct": 51.0}, 80.1, True),
@@ -121,6 +127,15 @@ def test_fewer_functions_come_before_floats_if_they_make_most_of_the_doubles(of_
         ({"in_any_functions_pct": 51.0, "float_conversions_pct": 1.0}, 29.9, False),
         ({"in_any_functions_pct": 50.0, "float_conversions_pct": 1.0}, 30.0, False),
         ({"in_any_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
+        (
+            {
+                "in_any_functions_pct": 51.0,
+                "float_conversions_pct": 1.0,
+                "differences_of_loaded_doubles": 2.0,
+            },
+            30.0,
+            False,
+        ),
     ],
 )
 def test_floats_come_before_fewer_functions_if_the_doubles_are_made_of_floats(of_doubles, saves, is_first):

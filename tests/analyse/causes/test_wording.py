@@ -23,7 +23,7 @@ from profiler.analyse.causes.words.every import words_for
 from profiler.analyse.causes.words.julia import JULIA
 from profiler.analyse.causes.words.numba import NUMBA
 from profiler.analyse.causes.words.triton import FAST_IN_TRITON, IN_TRITON
-from profiler.analyse.causes.words.words import FastForms, Words
+from profiler.analyse.causes.words.words import SINGLE_IS_ENOUGH, FastForms, Words
 from profiler.analyse.recording.languages import Language
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
@@ -40,6 +40,7 @@ ONLY_IN_CUDA = re.compile(
 )
 # What is code in advice, and not of CUDA C++ alone: of no language, or of Triton, for which it stands beside.
 OF_ANY_LANGUAGE = {
+    "`a / n - b * b`",
     "`acc += x`",
     "`break`",
     "`k * T + t`",
@@ -137,7 +138,8 @@ def test_a_kernel_of_numba_is_advised_in_words_of_numba(runs, name):
     found = advice(runs, name)
     assert found
     assert not any(ONLY_IN_CUDA.search(text) for text in found.values())
-    assert found.get("fp64-arithmetic", NUMBA.without_doubles) == NUMBA.without_doubles
+    doubles = found.get("fp64-arithmetic", NUMBA.without_doubles)
+    assert re.sub(f"(?<={SINGLE_IS_ENOUGH}) .it is not [^)]*.(?=:)", "", doubles) == NUMBA.without_doubles
 
 
 @pytest.mark.parametrize(
@@ -329,6 +331,7 @@ def test_kernels_of_julia_too_are_advised_nothing_that_their_gpu_lacks(monkeypat
     evidence = evidence_of("FADD R1, R1, R1", file="/home/me/fill.jl")
     monkeypatch.setitem(vars(evidence.profile), "compute_capability", capability)
     assert said in evidence.words.next_tile
+    assert bool(evidence.words.widen_first) == ("async" in said)
 
 
 def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():

@@ -35,11 +35,15 @@ _Value = tuple[Site, str]  # of a register, when an instruction reads it
 
 def count_blocks_alike(evidence: Evidence, site: Site) -> int:
     """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values."""
+    return math.prod(find_axes_alike(evidence, site).values())
+
+
+def find_axes_alike(evidence: Evidence, site: Site) -> dict[int, int]:
+    """Returns the axes of the grid along which all blocks compute the same addresses for a load, each with how many blocks these are."""
     if evidence.shape is None or (depends := _find_dimensions(evidence, site)) is None:
-        return 1
-    return math.prod(
-        blocks for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True) if name not in depends
-    )
+        return {}
+    axes = enumerate(zip(_DIMENSIONS, evidence.shape.grid, strict=True))
+    return {axis: blocks for axis, (name, blocks) in axes if blocks > 1 and name not in depends}
 
 
 def _find_dimensions(evidence: Evidence, site: Site) -> set[str] | None:

@@ -33,6 +33,7 @@ CUDA = Words(
     find_doubles="If single precision is enough, find what is double here: literals (write 0.5f), powers with an integer exponent (C++ computes "
     "`pow(x, n)` in double: write `powf`), or a type, such as a template argument or a typedef.",
     look_for_doubles="Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
+    widen_first="Let each thread load 4 bytes or more at once (such as `half2`, `uchar4` or `float4`): an asynchronous copy takes 4, 8 or 16. ",
     relaxed=" (`cuda::memory_order_relaxed`)", four_numbers=" (`curand_uniform4`)", read_only=" (`const … * __restrict__`)",
     keep_loaded="; declare pointers `const … * __restrict__`, so that the compiler may",
     constant_memory="`__constant__`",

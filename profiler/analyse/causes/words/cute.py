@@ -34,5 +34,6 @@ CUTE = Words(
     rounding_number="`Float32(12582912)`",
     without_doubles="Compute in float instead of double, if single precision is enough: data and literals (`Float32(0.5)`).",
     find_doubles="If single precision is enough, find what is double here: a value or a tensor of `Float64`.",
+    widen_first="Let each thread load 4 bytes or more at once (parts of a divided layout): an asynchronous copy takes 4, 8 or 16. ",
     look_for_doubles="Look for values and tensors of `Float64`, and compute in `Float32` instead, if single precision is enough.",
 )  # fmt: skip

@@ -26,4 +26,4 @@ def words_for(language: Language, capability: str | None) -> Words:
     if language == "Numba" or capability is None or int(capability.split(".")[0]) >= _AMPERE:
         return words
     next_tile = "Load the next tile into registers while this one is used. With that, an SM"
-    return replace(words, warp_sum=words.shuffle_down, next_tile=next_tile)
+    return replace(words, warp_sum=words.shuffle_down, next_tile=next_tile, widen_first="")

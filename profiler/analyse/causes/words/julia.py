@@ -37,7 +37,9 @@ JULIA = Words(
     warp_for_row=" (such as a warp for each column, instead of a thread)",
     pass_a_tile="pass a tile through shared memory (`CuStaticSharedArray`)",
     count_up="Use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits), mark accesses `@inbounds`, and unroll so that offsets become constants",
+    count_up_narrow="Compute addresses once and count them up, mark accesses `@inbounds`, and unroll so that offsets become constants",
     narrow_indices="use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits)",
+    widen_first="Let each thread load 4 bytes or more at once (elements of an array that `reinterpret` makes wider): an asynchronous copy takes 4, 8 or 16. ",
     read_only=" (`CUDA.Const(array)`)",
     keep_loaded="; `CUDA.Const(array)` says that nobody stores there",
 )  # fmt: skip

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# The words of every language on doubles contain this condition.
+SINGLE_IS_ENOUGH = "single precision is enough"
+
 
 @dataclass(frozen=True)
 class FastForms:
@@ -69,12 +72,16 @@ class Words:
     pass_a_tile: str = "pass a tile through shared memory"
     constant_indices: str = "Index local arrays by constants (unroll the loop around them)"
     count_up: str = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants"
+    count_up_narrow: str = "Compute addresses once and count them up, and unroll so that offsets become constants"  # where indices have 32 bits
     narrow_indices: str = "use 32-bit indices"
     divide: str = "divide"
     # Instead of `without_doubles`, where values become doubles on the way, and where no instruction is recorded
     find_doubles: str = ""
     look_for_doubles: str = ""
     # Optional parts
+    widen_first: str = (
+        ""  # a sentence before `next_tile` where accesses are narrower than an asynchronous copy can be
+    )
     relaxed: str = ""  # atomics without fences
     four_numbers: str = ""  # random ones that are drawn at once
     read_only: str = ""  # arrays to which nobody stores

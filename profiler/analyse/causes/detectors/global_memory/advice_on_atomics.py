@@ -11,11 +11,13 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
     MEMORY,
     Updated,
     find_updated,
+    has_room_for_lanes,
     stays_for_turns,
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_swap
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     makers_of_address,
@@ -40,11 +42,24 @@ _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 _CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
 _WHERE_IT_CHANGES = (
-    "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
-    "warp that have the same place.",
-    "Load the places first, and let the `mask` of the atomic take only the elements that change theirs, as to a minimum those that are less; where a "
+    "Read the place first, and update it only {0}; let one lane update for all lanes of its warp that have the same place.",
+    "Load the places first, and let the `mask` of the atomic take only the elements that change theirs; where a "
     "program has several elements for one place, reduce them first (`tl.min`, `tl.max`, `tl.reduce`).",
 )
+_CHANGES: Mapping[str, str] = {
+    ".OR": "if the bits are not set yet",
+    ".AND": "if bits that it clears are still set",
+    ".MIN": "if the new value is less",
+    ".MAX": "if the new value is greater",
+}
+_AMONG_MANY_PLACES = (
+    "The updates go to many places, and few meet at one: where most of them change nothing, read the place first, which is a trip to L2 for each, and update "
+    "it only {0}. Otherwise sort them by their place, or by tiles of places that fit into shared memory, and combine there what goes to one place.",
+    "The updates go to many places, and few meet at one: where most of them change nothing, load the places first, which is a trip to L2 for each, and let "
+    "the `mask` of the atomic take only those that change theirs. Otherwise sort them by their place, and combine what goes to one place.",
+)
+# An update that is sorted is written, and read again, with its place: 16 bytes, which is half of a sector for each lane.
+_SECTORS_TO_SORT = 0.5
 _STORE = (
     "Nothing reads the old value: store instead of exchanging.",
     "Nothing reads the old value: call `tl.store` instead of `tl.atomic_xchg`.",
@@ -124,7 +139,7 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
     ways: tuple[tuple[Callable[[Evidence, Site], bool], _Advice], ...] = (
         (_gives_places, _in_both(_IN_ORDER, "block", "program")),
         (_could_store, _STORE),
-        (_chooses, _WHERE_IT_CHANGES),
+        (_chooses, _say_where_it_changes(evidence, sites)),
         (stays_for_turns, _in_both(_UNTIL_PLACE_CHANGES, *_VALUE_IS_IN)),
     )
     for is_alike, instead in ways:
@@ -173,6 +188,41 @@ def advise_larger_blocks(evidence: Evidence) -> _Advice | None:
     if _adds_copies_of_blocks(evidence, sites):
         return _WITH_LARGER_COPIES.format(evidence.words.grid_stride_loop), _IN_ONE_PROGRAM
     return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
+
+
+def _say_where_it_changes(evidence: Evidence, sites: Sequence[Site]) -> _Advice:
+    """Returns how to leave out the updates that change nothing, by what most of them do."""
+    executed = {name: sum(one.executed for one in sites if name in one.opcode) for name in _CHANGES}
+    name = max(executed, key=lambda one: executed[one])
+    changes = _CHANGES[name] if executed[name] else "if that changes it"
+    are_spread = all(go_to_many_places(evidence, site) for site in sites)
+    in_cuda, in_triton = _AMONG_MANY_PLACES if are_spread else _WHERE_IT_CHANGES
+    return in_cuda.format(changes), in_triton
+
+
+def find_spared_by_sorting(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
+    """Returns the part that goes of updates that may change nothing, and that would have to be sorted for anything to go."""
+    return {
+        site: max(0.0, 1 - _SECTORS_TO_SORT * site.lane_executions / site.sectors)
+        for site in sites
+        if site.sectors and _chooses(evidence, site) and go_to_many_places(evidence, site)
+    }
+
+
+def go_to_many_places(evidence: Evidence, site: Site) -> bool:
+    """Returns whether data or a hash chooses a place for each lane, and few updates meet at one.
+
+    Updates that meet are served one after the other, for which warps wait longer than for any memory; and if lanes of one warp met, their
+    sectors could not hold the values of all.
+    """
+    return (
+        site.kind == "atomic"
+        and evidence.has_costs
+        and not evidence.atomics_are_contended
+        and bool(site.sectors)
+        and has_room_for_lanes(site)
+        and bytes_between_lanes(evidence, [site]) is None
+    )
 
 
 def _gives_places(evidence: Evidence, site: Site) -> bool:

@@ -59,10 +59,7 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
                 words.grid_stride_loop, f"{count_elements_alike(evidence)} in a row", together
             )
         case "long pieces":
-            return (
-                f"Access the neighbouring elements of a thread {_at_once(evidence, sites)}. That takes several pieces a thread: give it only one of "
-                f"them, or lay out the array so that piece k of thread t is number `k * T + t` ({_THREADS})."
-            )
+            return _share_pieces(evidence, sites, together)
         case "unaligned pieces":
             return f"{_INTERLEAVE}, and members of a structure in arrays of their own, so that {together}. Or {words.pass_a_tile}."
         case "structure":
@@ -90,6 +87,19 @@ def _widen_block(evidence: Evidence, sites: Sequence[Site]) -> str:
     return (
         f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
         "several rows. 32 threads take one piece of one row."
+    )
+
+
+def _share_pieces(evidence: Evidence, sites: Sequence[Site], together: str) -> str:
+    """Returns what to do about pieces that need several accesses. Where nobody knows their size, vectors may begin in none of them."""
+    if not find_pieces(evidence, sites).are_all_known:
+        return (
+            f"{_INTERLEAVE}, so that {together}. Or share the elements of a thread out among neighbouring threads, or access them "
+            f"{_at_once(evidence, sites)}."
+        )
+    return (
+        f"Access the neighbouring elements of a thread {_at_once(evidence, sites)}. That takes several pieces a thread: give it only one of them, or lay "
+        f"out the array so that piece k of thread t is number `k * T + t` ({_THREADS})."
     )
 
 

@@ -11,6 +11,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate, are_most
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     advise,
     advise_larger_blocks,
+    find_spared_by_sorting,
     leave_out_fences,
 )
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
@@ -41,7 +42,7 @@ class _Facts:
 
     spared: Mapping[
         Site, float
-    ]  # the part of each instruction that goes if one lane updates for a whole warp
+    ]  # the part of each instruction that goes if one lane updates for a whole warp, or if updates are sorted
     weights: Mapping[Site, float]
     waiting: float
     busy: Mapping[str, float]  # by unit
@@ -79,7 +80,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 
 def _gather_facts(evidence: Evidence, sites: Sequence[Site], repeated: Sequence[Site]) -> _Facts:
     ordering = find_ordering(evidence)
-    spared = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
+    spared = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES) | find_spared_by_sorting(
+        evidence, sites
+    )
     weights = _weigh_places(evidence, evidence.weigh(spared))
     waiting = 100 * evidence.time_of(spared)
     updates = dict.fromkeys(sites, 1.0)

@@ -16,15 +16,16 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.shifted import find_shifted_loads
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_axes_alike
 from profiler.catalog.metrics import SIZE_OF_L2
-from profiler.text import whole_percent
+from profiler.text import whole_percent, without_capital
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+_MOST_BEYOND_X = 65_535
 LARGER_BLOCKS = (
-    "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
-    "columns, and a row that is read several times kept as one block."
+    "Let each program compute more of what the loads serve: larger blocks where programs share rows or columns (BLOCK_M and BLOCK_N of a "
+    "matrix product), several results where they share all of it, and a row that is read several times kept as one block."
 )
 _FOR_SEVERAL = (
     "Let a block take the work of several that load the same, such as more rows, and use what it loads for all of them, from registers or "
@@ -86,11 +87,31 @@ def _find_delivered_again(evidence: Evidence, alike: Mapping[Site, int]) -> Iter
         "redundant-global-loads",
         f"Up to {max(alike.values()):,} blocks load the same data, and device memory delivers at least {whole_percent(100 * again / asked)} % of that anew: L2 "
         "no longer holds it when the next of these blocks runs.",
-        f"{_FOR_SEVERAL}; or launch blocks that load the same one right after the other, along x of the grid, so that L2 still holds it.",
+        _in_turn_or(f"{_FOR_SEVERAL}.", evidence, alike, "block"),
         replace(fewer, resources={**fewer.resources, "dram": part_of_device_memory(evidence, again)}),
         {site: (site.sectors or 0.0) for site in alike},
         {"blocks_alike": float(max(alike.values()))},
-        in_triton=f"{LARGER_BLOCKS} Or launch programs that load the same one right after the other, along axis 0 of the grid, so that L2 still holds it.",
+        in_triton=_in_turn_or(LARGER_BLOCKS, evidence, alike, "program"),
+    )
+
+
+def _in_turn_or(otherwise: str, evidence: Evidence, alike: Mapping[Site, int], block: str) -> str:
+    """Returns the advice to let blocks that load the same run one after the other, or `otherwise`, which is all where they do so already.
+
+    Blocks are started along x first, which is axis 0 in Triton. Only this axis has room for more than 65,535 (CUDA C++ Programming Guide,
+    "Technical Specifications per Compute Capability").
+    """
+    axes: dict[int, float] = {}
+    for site in alike:
+        for axis in find_axes_alike(evidence, site):
+            axes[axis] = axes.get(axis, 0.0) + site.bytes_asked
+    axis = max(axes, key=lambda one: axes[one])
+    if axis == 0 or evidence.shape is None or evidence.shape.grid[0] > _MOST_BEYOND_X:
+        return otherwise
+    first, second = ("axis 0", f"axis {axis}") if block == "program" else ("x", "xyz"[axis])
+    return (
+        f"Exchange {second} of the grid with {first}, along which {block}s start one after the other: then {block}s that load the same data run at the same "
+        f"time, and L2 still holds it. Or {without_capital(otherwise)}"
     )
 
 

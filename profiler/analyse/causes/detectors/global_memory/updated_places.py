@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, is_swap
+from profiler.analyse.causes.evidence.sites import ACCESSES, LANE_MISSING, Kind, Site, is_swap
 from profiler.analyse.causes.flow.addresses.indexed import computed_in_loop
 from profiler.analyse.causes.flow.addresses.strides import step_of
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
@@ -59,7 +59,7 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
             return "places of data"
     if any(one.kind in _FLOATS for one in makers):
         return "places of data"
-    return "places of lanes" if apart or _has_room_for_lanes(site) else "one place"
+    return "places of lanes" if apart or has_room_for_lanes(site) else "one place"
 
 
 def _updated_by_one_lane(evidence: Evidence, site: Site, makers: Collection[Site]) -> Updated:
@@ -82,7 +82,7 @@ def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) ->
     """
     if (
         not site.sectors
-        or _has_room_for_lanes(site)
+        or has_room_for_lanes(site)
         or not find_differing_in_block(evidence).isdisjoint(makers)
     ):
         return False
@@ -96,9 +96,15 @@ def _differs_by_thread_alone(evidence: Evidence, makers: Collection[Site]) -> bo
     return bool(differing) and not any(one.kind in ACCESSES for one in differing)
 
 
-def _has_room_for_lanes(site: Site) -> bool:
-    """Returns whether a request touches as many sectors as the values of its lanes fill side by side: if fewer, lanes share places."""
-    return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= site.bytes_of_lanes
+def has_room_for_lanes(site: Site) -> bool:
+    """Returns whether a request touches as many sectors as the values of its lanes fill side by side: if fewer, lanes share places.
+
+    Two of many places may be the same by chance.
+    """
+    return (
+        bool(site.sectors)
+        and SECTOR_BYTES * (site.sectors or 0.0) >= (1 - LANE_MISSING) * site.bytes_of_lanes
+    )
 
 
 def stays_for_turns(evidence: Evidence, site: Site) -> bool:

@@ -38,7 +38,7 @@ _FEW_BYTES = L1_CYCLES / 3 * WORD_BITS / 8
 _EACH_OF_FEW = "let each of the few take its value or none ({}, unrolled)"
 _LARGE_ARRAY = (
     "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
-    "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
+    "a thread reserves {:,} bytes for them."
 )
 
 _RECURSION = (
@@ -117,19 +117,22 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     # Registers could hold the elements of an array whose places are known: they are not to blame.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
+    accessed = f"{share:.1f} % of the executed instructions load and store"
     if _are_of_a_recursion(evidence, sites):
-        what = ", where a function that calls itself keeps what it needs when it comes back"
+        sentence = f"{accessed} local memory, where a function that calls itself keeps what it needs when it comes back."
         advice = _RECURSION
     elif spilled:
-        what = f", with {registers:.0f} registers a thread" if registers else ""
+        sentence = (
+            f"{accessed} local memory{f', with {registers:.0f} registers a thread' if registers else ''}."
+        )
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
         advice = advice.format(evidence.words.limit_registers_anyhow)
     else:
-        what = ", where the compiler keeps an array that is indexed at run time"
+        sentence = f"An array that is indexed at run time lies in local memory, which {accessed}; no register is spilled."
         advice = _advise_on_arrays(evidence)
     yield Candidate(
         "register-spills",
-        f"{share:.1f} % of the executed instructions load and store local memory{what}.",
+        sentence,
         advice,
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
         weights,
@@ -156,7 +159,7 @@ def _advise_on_arrays(evidence: Evidence) -> str:
     """
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
     if reserved > most:
-        return _LARGE_ARRAY.format(reserved, most)
+        return _LARGE_ARRAY.format(reserved)
     words = evidence.words
     instead = _EACH_OF_FEW.format(words.choose_each) if 0 < reserved <= _FEW_BYTES else _NO_ARRAY
     return f"{words.constant_indices}, so that they fit into registers; where data chooses the element, {instead}."

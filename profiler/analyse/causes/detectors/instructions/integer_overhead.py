@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
+from profiler.analyse.causes.flow.addresses.tested import find_tested
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
@@ -48,19 +49,22 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     if accesses := sum(site.executed for site in evidence.of(*ACCESSES)):
         figures["instructions_per_access"] = evidence.executed / accesses
         each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
-    what, advice = (
-        (_CHOOSE_REGISTERS, _advise_on_indices(evidence, indexed))
-        if are_most(spared, indexed & spared.keys())
-        else _say_divisions(evidence, spared)
-        if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
-        else _say_addresses(evidence, spared, dividing)
-    )
+    weights = spared
+    if are_most(spared, indexed & spared.keys()):
+        what, advice = _CHOOSE_REGISTERS, _advise_on_indices(evidence, indexed)
+    elif sum(spared[site] for site in dividing) >= sum(spared.values()) / 2:
+        what, advice = _say_divisions(evidence, spared)
+    elif choosing := _find_choosing(evidence, spared):
+        narrower = f"; and {evidence.words.narrow_indices}" if _has_wide_indices(evidence) else ""
+        what, advice, weights = _TEST_BOUNDS, f"{_TEST_ONCE}{narrower}.", choosing
+    else:
+        what, advice = _say_addresses(evidence, spared, dividing)
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions {what}.{each}",
         advice,
         evidence.without(fractions),
-        spared,
+        weights,
         figures,
         in_triton=_say_in_triton(evidence, spared, dividing),
     )
@@ -108,17 +112,40 @@ def _say_addresses(
 ) -> tuple[str, str]:
     """Returns what most of the instructions do, where they compute addresses, and the advice."""
     words = evidence.words
+    are_wide = _has_wide_indices(evidence)
     # If the code does not fit into the instruction cache now, more copies of a loop would not either.
     if _are_in_turns(evidence, spared) and fits_instruction_cache(evidence):
-        advice = words.count_up
+        advice = words.count_up if are_wide else words.count_up_narrow
     else:
         start = _COUNT_UP if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
-        advice = f"{start}, and {words.narrow_indices}"
+        advice = f"{start}, and {words.narrow_indices}" if are_wide else start
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
         across = _leads_across_edges(evidence)
         advice = f"{_COMPARE} {advice}." if across else f"{advice}; {_CHEAPER.format(words.divide)}"
         return "compute addresses, test bounds or divide integers", advice
     return "compute addresses and test bounds", f"{advice}."
+
+
+def _has_wide_indices(evidence: Evidence) -> bool:
+    """Returns whether integers of 64 bits are compared. Numba tests signed indices for being negative, however narrow they are."""
+    return evidence.profile.language == "Numba" or any(
+        _OF_64_BITS in site.opcode for site in evidence.of("integer")
+    )
+
+
+def _find_choosing(evidence: Evidence, spared: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the tests of bounds that choose addresses, if most of what is spared tests bounds or computes the addresses that a test chooses.
+
+    Numba writes such tests itself, and none where indices are unsigned. In Triton, masks are what tests bounds, and its own advice speaks of
+    them. A division corrects its quotient by tests of its own.
+    """
+    divides = evidence.share_executed(find_dividing(evidence)) >= WORTH_A_CHANGE
+    if divides or evidence.profile.language in ("Numba", "Triton"):
+        return {}
+    tests = frozenset(_tests(evidence))
+    tested = find_tested(evidence, tests)
+    are_tested = are_most(spared, (tests | tested.choosing | tested.computed) & spared.keys())
+    return {site: site.executed for site in tested.choosing} if are_tested else {}
 
 
 def _say_in_triton(evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]) -> str:
@@ -139,6 +166,12 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     return dict.fromkeys(finding, spare)
 
 
+_TEST_BOUNDS = "test bounds and compute addresses, most of which a test chooses"
+_TEST_ONCE = (
+    "Test once for a thread or a warp whether all that it accesses lies inside, and let those inside take a path without tests, on which offsets are "
+    "constants"
+)
+_OF_64_BITS = ".EX"  # the upper halves of two numbers are compared
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
 _CHOOSE_REGISTERS = "find the register that an index means, one element after the other, or compute addresses"
 _CONSTANT_TURNS = (

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_ANY_FUNCTIONS, IN_FUNCTIONS
+from profiler.analyse.causes.cause import (
+    CONVERTING_FLOATS,
+    IN_ANY_FUNCTIONS,
+    IN_FUNCTIONS,
+    LOADED_DIFFERENCES,
+)
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.double_functions import (
+    find_called_doubles,
     find_divisions_of_doubles,
     find_inlined_doubles,
     find_spared_by_floats,
@@ -20,8 +26,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, LOADS, STORES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.arithmetic.differences import are_of_loaded_doubles, find_differences
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, makers_of_value, reach, sources_of
+from profiler.analyse.causes.words.triton import IN_TRITON
+from profiler.analyse.causes.words.words import SINGLE_IS_ENOUGH
 from profiler.analyse.code.math_functions.sizes import takes_logarithm_of_power
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
@@ -42,6 +51,9 @@ _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
 _OF_A_FLOAT = 32  # bits
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
+_NOT_ENOUGH = (
+    f"{SINGLE_IS_ENOUGH} (it is not where nearly equal values are subtracted, as in `a / n - b * b`)"
+)
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
 
@@ -211,12 +223,16 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     elif becoming_floats:
         said += " The results are converted to float."
     words, warps = evidence.words, _more_warps(evidence, sites)
+    called = {*find_called_doubles(evidence)}
+    differences = find_differences(evidence, (site for site in sites if site not in called))
+    enough = _NOT_ENOUGH if differences else SINGLE_IS_ENOUGH
+    advice = ((widened or becoming_floats) and words.find_doubles) or words.without_doubles
     if warps >= WORTH_SAYING:
         said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
         "fp64-arithmetic",
         said,
-        ((widened or becoming_floats) and words.find_doubles) or words.without_doubles,
+        advice.replace(SINGLE_IS_ENOUGH, enough),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -230,7 +246,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             IN_ANY_FUNCTIONS: _percent_in_functions(evidence, sites, find_inlined_doubles(evidence)),
             # Where values become doubles or floats on the way, some doubles may be there by mistake.
             CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),
-        },
+        }
+        | (
+            {LOADED_DIFFERENCES: float(len(differences))}
+            if are_of_loaded_doubles(evidence, differences)
+            else {}
+        ),
+        in_triton=IN_TRITON["fp64-arithmetic"].replace(SINGLE_IS_ENOUGH, enough),
     )
 
 

@@ -131,14 +131,18 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     grid = evidence.shape.grid if evidence.shape else ()
     differing = find_differing_in_block(evidence)
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
+    found = {
+        (axis, in_loops): find_repeated_in_blocks(evidence, f"{OF_BLOCK}.{axis}", in_loops)
+        for (axis, _), in_loops in product(ways, (True, False))
+    }
     for (axis, blocks), in_loops in product(ways, (True, False)):
-        spared, unpacking = find_repeated_in_blocks(evidence, f"{OF_BLOCK}.{axis}", in_loops)
+        spared, unpacking = found[axis, in_loops]
         several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
         for sites, fractions, advice in (
             (
                 spared.keys(),
                 {site: part * (1 - 1 / blocks) for site, part in spared.items()},
-                "Compute them once, in a kernel before this one, and load the results; or let a {} take more of what needs them{}.",
+                "Compute them once into a table, in a kernel before this one, and load them from it; or let a {} take more of what needs them{}.",
             ),
             (
                 unpacking,
@@ -149,9 +153,9 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
             if not sites:
                 continue
             share = 100 * evidence.share_executed(sites)
-            the = (
-                f"all {blocks:,} blocks" if len(ways) == 1 else f"the {blocks:,} blocks along {axis.lower()}"
-            )
+            the = f"the {blocks:,} blocks along {axis.lower()}"
+            if all(sites <= {*found[other, in_loops][0], *found[other, in_loops][1]} for other, _ in ways):
+                the = f"all {' x '.join(f'{count:,}' for _, count in ways)} blocks"
             in_cuda = advice.format("block", "")
             if sites is not unpacking and differing.isdisjoint(sites):
                 in_cuda = _SHARED_OUT + in_cuda[0].lower() + in_cuda[1:]

@@ -93,10 +93,11 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         return
     behind_stores = _find_behind_stores(evidence, loads) if is_of_threads else {}
     how = _how_to_load_ahead(evidence, where, loads, behind_stores)
+    load = max(tiles if where == "turns" else loads, key=lambda one: waits[one])
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
-        _say_ahead(evidence.words, _named_store(behind_stores, waits))[how],
+        _say_ahead(evidence.words, _named_store(behind_stores, waits), load.width)[how],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -109,17 +110,19 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_say_in_triton(evidence, where, max(loads, key=lambda one: waits[one]), few or 0),
+        in_triton=_say_in_triton(evidence, where, load, few or 0),
     )
 
 
-def _say_ahead(words: Words, store: str) -> Mapping[str, str]:
+def _say_ahead(words: Words, store: str, width: int) -> Mapping[str, str]:
     """Returns how to have more loads under way, by where those are that warps wait for, and by what keeps them apart.
 
-    "turns" are those of a loop that passes tiles on through registers, and "" stands for loads outside of loops.
+    "turns" are those of a loop that passes tiles on through registers, and "" stands for loads outside of loops. An asynchronous copy
+    takes 4, 8 or 16 bytes a thread (PTX ISA, "cp.async"): loads of so small a `width` have to be wider first.
     """
+    first = words.widen_first if width < _REGISTER_BITS else ""
     return {
-        "turns": f"{words.next_tile} may have room for fewer blocks.",
+        "turns": f"{first}{words.next_tile} may have room for fewer blocks.",
         "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
         "loop": "Issue more independent loads before the first use: unroll the loop, or unroll it further, or load what the next turns need before this one "
         "computes.",

@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.measured_time import find_avoidable, wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site, is_swap
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_columns
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 MOVING: tuple[Kind, ...] = ("global load", "global store")
@@ -77,12 +78,19 @@ def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
 
     A run that starts anywhere touches, on average, less than one sector beyond those that its bytes fill. The bytes of the acting
-    lanes count, since the fewest sectors that were counted are whole ones.
+    lanes count, since the fewest sectors that were counted are whole ones. Where the code says that neighbouring lanes access
+    neighbouring bytes, a test has sent the other lanes away: those that act lie in the run of all.
     """
     if not evidence.has_costs or site.acting is None or not site.excess_sectors:
         return False
     of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
-    return (site.sectors or 0.0) > of_runs
+    return (site.sectors or 0.0) > of_runs and not _are_neighbours(evidence, site)
+
+
+def _are_neighbours(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the code says that the lanes of a warp access neighbouring elements, and all of them elements of one row of their block."""
+    is_one_row = evidence.shape is not None and evidence.shape.block[0] % LANES == 0
+    return is_one_row and bytes_between_columns(evidence, site) == site.width // 8
 
 
 def is_misaligned(evidence: Evidence, site: Site) -> bool:
@@ -108,7 +116,8 @@ def _rows(evidence: Evidence, site: Site) -> int:
 def find_side_by_side(evidence: Evidence) -> set[Site]:
     """Returns the accesses that take the elements of each lane one by one, and that together fill the sectors that each of them touches.
 
-    So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
+    So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow. A lane that
+    takes a single element has none beside it.
     """
     together: dict[tuple[object, int, float], list[Site]] = {}
     for site in find_counted(evidence, *MOVING):
@@ -118,8 +127,10 @@ def find_side_by_side(evidence: Evidence) -> set[Site]:
     for (_, width, executed), sites in together.items():
         offsets = sorted({offset_of(site) for site in sites})
         filled = len(offsets) * LANES * width / 8 / SECTOR_BYTES
-        if offsets[-1] - offsets[0] == (len(offsets) - 1) * width / 8 and all(
-            filled - 1 < (site.sectors or 0.0) / executed <= filled + 1 for site in sites
+        if (
+            len(offsets) > 1
+            and offsets[-1] - offsets[0] == (len(offsets) - 1) * width / 8
+            and all(filled - 1 < (site.sectors or 0.0) / executed <= filled + 1 for site in sites)
         ):
             found.update(sites)
     return found

@@ -69,13 +69,26 @@ def bytes_between_lanes(evidence: Evidence, accesses: Iterable[Site]) -> int | N
     return found.pop() if found else None
 
 
+def bytes_between_columns(evidence: Evidence, access: Site) -> int | None:
+    """Returns how far apart threads whose index in x differs by one access memory, if that is the same for all.
+
+    How far apart the rows of the block do so need not be known.
+    """
+    columns = evidence.shape.block[0] if evidence.shape else 1
+    return _step_in(evidence, access, (columns, 1, 1))
+
+
 def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
     """Returns how far apart threads whose index in y differs by one access memory, if that is the same for all.
 
     How far apart the lanes do so need not be known.
     """
     rows = evidence.shape.block[1] if evidence.shape else 1
-    found = _threads_of(evidence, (1, rows, 1)).address(access).numbers if rows > 1 else None
+    return _step_in(evidence, access, (1, rows, 1))
+
+
+def _step_in(evidence: Evidence, access: Site, threads: tuple[int, int, int]) -> int | None:
+    found = _threads_of(evidence, threads).address(access).numbers
     steps = {abs(one - other) for one, other in pairwise(found or ())}
     return steps.pop() if len(steps) == 1 else None
 

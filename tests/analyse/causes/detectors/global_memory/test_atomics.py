@@ -7,6 +7,7 @@ from made_evidence import LOAD, TOGETHER, active, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
+from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import find_spared_by_sorting
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers
 
@@ -128,6 +129,54 @@ def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
     assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
     assert IN_TRITON[advised] in candidate.in_triton
     assert "sum" not in candidate.in_triton
+
+
+SET = "ATOMG.E.OR.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
+
+
+@pytest.mark.parametrize(
+    ("address", "sectors", "contended", "spread"),
+    [
+        ("LDG.E R2, [R8.64]", 3200.0, False, True),  # data chooses a place for each lane
+        ("LDG.E R2, [R8.64]", 3200.0, True, False),
+        ("LDG.E R2, [R8.64]", 200.0, False, False),  # lanes share places: 128 bytes would fill four sectors
+        ("LDG.E R2, [R8.64]", 399.9, False, True),  # some do by chance
+        (
+            "S2R R2, SR_TID.X",
+            400.0,
+            False,
+            False,
+        ),  # neighbours, whose places others of the grid may have, too
+    ],
+)
+def test_reading_a_place_first_is_one_more_trip_where_few_updates_meet(address, sectors, contended, spread):
+    facts = {1: {"sectors": sectors, "ideal_sectors": 400.0}}
+    evidence = evidence_of(address, SET.replace("R2.64", "R2"), "EXIT", facts=facts)
+    (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
+    assert ("is a trip to L2 for each" in candidate.advice) == spread
+    assert ("is a trip to L2 for each" in candidate.in_triton) == spread
+    assert "only if the bits are not set yet" in candidate.advice
+
+
+@pytest.mark.parametrize(("sectors", "gone"), [(3200.0, 1 / 2), (1600.0, 0.0), (400.0, 0.0)])
+def test_updates_that_need_less_than_their_sorting_are_left_as_they_are(sectors, gone):
+    """The value and the place of a lane are half a sector when they are written and read again."""
+    evidence = evidence_of(
+        "LDG.E R2, [R8.64]",
+        SET.replace("R2.64", "R2"),
+        "EXIT",
+        facts={1: {"sectors": sectors, "ideal_sectors": 400.0}},
+    )
+    assert list(find_spared_by_sorting(evidence, evidence.of("atomic")).values()) == [gone]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [("AND", "bits that it clears are still set"), ("MIN.S32", "new value is less"), ("MAX.S32", "new value is greater")],
+)  # fmt: skip
+def test_what_an_update_changes_is_said_by_its_kind(change, said):
+    (candidate,) = atomics.detect_atomics(evidence_of(SET.replace("OR", change), "EXIT"))
+    assert f"update it only if {'the ' if 'new' in said else ''}{said}" in candidate.advice
 
 
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"

@@ -24,6 +24,27 @@ def test_short_pieces_of_several_rows_are_no_neighbours(acting, sectors, is_apar
 
 
 @pytest.mark.parametrize(
+    ("block", "index", "named"),
+    [
+        ((32, 32, 1), "R5", "misaligned-accesses"),  # bytes of neighbours, wherever the row of a warp begins
+        ((64, 16, 1), "R5", "misaligned-accesses"),
+        ((16, 16, 1), "R5", "uncoalesced-loads"),  # a warp has two rows, which may be pieces
+        ((32, 32, 1), "R8", "uncoalesced-loads"),  # data says where each lane goes
+    ],
+)
+def test_lanes_that_a_test_leaves_lie_in_the_run_of_their_neighbours(block, index, named):
+    """Thirty lanes of a row load a byte each, of rows whose length is a parameter: 1.96 sectors are more than a run of thirty needs."""
+    lines = (
+        "S2R R5, SR_TID.X", "S2R R6, SR_TID.Y", "LDG.E R8, [R10.64]", "LDC R7, c[0x0][0x210]",
+        f"IMAD R9, R6, R7, {index}", "IADD3 R2, P0, R9, c[0x0][0x218], RZ", "LDG.E.U8 R4, [R2]", "EXIT",
+    )  # fmt: skip
+    facts = {6: {"sectors": 196.0, "ideal_sectors": 100.0, "acting": 30.0}}
+    evidence = evidence_of(*lines, facts=facts, block=block)
+    found = [*layout.detect_uncoalesced(evidence), *layout.detect_misaligned(evidence)]
+    assert [one.name for one in found] == [named]
+
+
+@pytest.mark.parametrize(
     ("columns", "sectors", "named"),
     [
         (32, 6.0, "uncoalesced-loads"),

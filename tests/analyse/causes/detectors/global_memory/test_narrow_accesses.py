@@ -284,3 +284,14 @@ def test_what_all_threads_of_the_grid_look_up_alike_is_no_data(index, found, del
     figures = {"dram_bytes_read": delivered} if delivered else {}
     evidence = evidence_of(*lines, facts=a_sector_each, figures=figures)
     assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(("offsets", "said"), [(("", "+0x1"), True), (("",), False)])
+def test_a_thread_that_takes_one_byte_has_none_beside_it(offsets, said):
+    """Of two bytes a thread, each request touches the two sectors that all of them fill. One alone just begins inside a sector."""
+    lines = [f"LDG.E.U8 R{8 + place}, [R2.64{offset}]" for place, offset in enumerate(offsets)]
+    counts = {"acting": 30.0, "sectors": 196.0, "ideal_sectors": 100.0}
+    found = narrow_accesses.detect_narrow(
+        evidence_of(*lines, "EXIT", facts=dict.fromkeys(range(len(lines)), counts))
+    )
+    assert any("side by side in a thread" in one.sentence for one in found) == said

@@ -94,3 +94,22 @@ def test_neighbours_of_a_point_are_loaded_again_by_others_where_l2_is_full(deliv
         if "as far apart for all of them" in one.sentence
     ]
     assert found == ([] if part is None else [pytest.approx(part)])
+
+
+@pytest.mark.parametrize(
+    ("axis", "grid", "said", "in_triton"),
+    [
+        ("X", (64, 4, 1), "Exchange y of the grid with x", "Exchange axis 1 of the grid with axis 0"),
+        ("X", (64, 1, 4), "Exchange z of the grid with x", "Exchange axis 2 of the grid with axis 0"),
+        ("Y", (64, 4, 1), "Let a block take the work of several", "Let each program"),  # they run one after the other already
+        ("X", (65_536, 4, 1), "Let a block take the work of several", "Let each program"),  # no other axis has so many
+    ],
+)  # fmt: skip
+def test_blocks_that_load_the_same_are_to_run_together_where_the_grid_keeps_them_apart(axis, grid, said, in_triton):  # fmt: skip
+    evidence = evidence_of(
+        f"S2R R2, SR_CTAID.{axis}", LOAD.replace("R2.64", "R2"), "EXIT", facts={1: TOGETHER}, grid=grid,
+        figures={"dram_bytes_read": 12_800.0, "dram_bytes_written": 0.0, SIZE_OF_L2: 1.0},
+    )  # fmt: skip
+    (found,) = (one for one in detect_redundant_loads(evidence) if "delivers at least" in one.sentence)
+    assert found.advice.startswith(said)
+    assert found.in_triton.startswith(in_triton)

@@ -46,6 +46,21 @@ def test_squares_of_a_table_are_the_same_in_every_block():
 
 
 @pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", ["all 8 x 4 blocks"] * 2),
+        ("IMAD R4, R2, 0x100, R4", ["the 8 blocks along x"]),
+    ],  # each row of blocks has a table
+)
+def test_what_is_the_same_along_both_axes_is_said_of_all_blocks(more, said):
+    """Each block has points of its own, by both parts of its index."""
+    own = {"index": "S2R R1, SR_CTAID.X; S2R R2, SR_CTAID.Y", "point": "IMAD R20, R1, 0x4, R2"}
+    assert [
+        one.sentence[len("In a loop, ") :].partition(" compute")[0] for one in found(**own, more=more)
+    ] == said
+
+
+@pytest.mark.parametrize(
     ("row", "alike"),
     [("S2R R4, SR_TID.X", False), ("S2R R4, SR_CTAID.Y", True), ("MOV R4, c[0x0][0x210]", True)],
 )
@@ -144,7 +159,7 @@ PACKED = {
 def test_numbers_are_unpacked_once_for_several_blocks(waves, goes):
     """Unpacked, they are twice as long to load; so a block may unpack them for others, as long as the GPU stays filled twice."""
     before, within = found(figures={"waves": waves}, **PACKED)
-    assert "ompute them once, in a kernel before" in before.advice
+    assert "ompute them once into a table, in a kernel before" in before.advice
     assert within.advice.startswith("Let a block take more of what needs them")
     assert sorted(set(names([within]))) == ["I2FP", "LDG", "LOP3", "SHF"]
     assert within.effect.resources["alu"] == pytest.approx(goes * 4 / 5, abs=0.01)

@@ -23,6 +23,79 @@ def test_code_that_overflows_the_instruction_cache_is_not_to_be_unrolled(instruc
     assert ("unroll so that offsets become constants" in candidate.advice) == unrolls
 
 
+CLAMPED = ("ISETP.GE.AND P1, PT, R2, R9, PT", "IADD3 R6, R2, 0x1, RZ", "@!P1 IADD3 R6, R2, -0x1, RZ")
+MIRRORED = (
+    "ISETP.GE.AND P1, PT, R2, R9, PT",
+    "IADD3 R6, R2, 0x1, RZ",
+    "@P1 BRA 0x40",
+    "@!P1 IADD3 R6, -R2, 0x8, RZ",
+)
+FOUND = (
+    "IMAD.WIDE R10, R6, 0x4, R12",
+    "IADD3 R14, R10, R20, RZ",
+    "IADD3 R14, R14, R21, RZ",
+    "LDG.E R4, [R14]",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_chosen"),
+    [
+        ((*CLAMPED, *FOUND), True),
+        ((*MIRRORED, *FOUND), True),
+        (("VIMNMX R6, R2, R9, PT", *CLAMPED[:1], *FOUND), False),  # the least is taken without a test
+        ((*CLAMPED[:2], *FOUND), False),  # the test guards something else
+        (("IADD3 R6, R2, R9, RZ", *["IADD3 R6, R6, R8, RZ"] * 9, *CLAMPED, *FOUND), True),
+        (
+            (*CLAMPED, *FOUND, *["IADD3 R16, R16, R8, RZ"] * 9, "LDG.E R5, [R16]"),
+            False,
+        ),  # most is for another address
+    ],
+)
+def test_bounds_that_choose_most_addresses_are_to_be_tested_once(lines, is_chosen):
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, "EXIT"))
+    assert candidate.advice.startswith("Test once for a thread or a warp") == is_chosen
+    assert ("most of which a test chooses" in candidate.sentence) == is_chosen
+    if is_chosen:
+        assert {site.opcode for site in candidate.weights} == {"ISETP.GE.AND", "IADD3"}
+        assert all("R6" in site.instruction.text or "ISETP" in site.opcode for site in candidate.weights)
+
+
+@pytest.mark.parametrize("language", ["CUDA C++", "Numba", "Triton"])
+def test_tests_that_the_language_writes_have_advice_of_their_own(monkeypatch, language):
+    evidence = evidence_of(*CLAMPED, *FOUND, "EXIT")
+    monkeypatch.setitem(vars(evidence.profile), "language", language)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert ("unsigned" in candidate.advice) == (language == "Numba")
+    assert ("a path without tests" in candidate.advice) == (language == "CUDA C++")
+
+
+@pytest.mark.parametrize(("times", "is_chosen"), [(1.0, True), (100.0, False)])
+def test_the_tests_of_a_division_choose_no_address(times, is_chosen):
+    """It corrects its quotient by one. Where each warp divides, nobody knows whose tests choose."""
+    dividing = [(line, times) for line in DIVISION]
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*dividing, *CLAMPED, *FOUND, "EXIT"))
+    assert ("a path without tests" in candidate.advice) == is_chosen
+
+
+@pytest.mark.parametrize(
+    ("test", "language", "narrows"),
+    [
+        ("ISETP.GE.U32.AND.EX P1, PT, R9, R11, PT, P1", "CUDA C++", True),
+        ("ISETP.GE.AND P1, PT, R9, R11, PT", "CUDA C++", False),
+        ("ISETP.GE.AND P1, PT, R9, R11, PT", "Julia", False),
+        ("ISETP.GE.AND P1, PT, R9, R11, PT", "Numba", True),  # which tests signed ones for being negative
+    ],
+)
+def test_indices_of_32_bits_are_advised_where_some_have_64(monkeypatch, test, language, narrows):
+    lines = (*["IADD3 R2, R2, R8, RZ"] * 3, test, "LDG.E R4, [R2]")
+    for kernel in ((*lines, LOOP), lines):
+        evidence = evidence_of(*kernel)
+        monkeypatch.setitem(vars(evidence.profile), "language", language)
+        (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+        assert ("32" in candidate.advice) == narrows
+
+
 DIVISION = ["I2F.U32.RP R0, R9", "MUFU.RCP R0, R0", "F2I.FTZ.U32.TRUNC.NTZ R5, R0", "IMAD.HI.U32 R5, R5, R2, RZ"]  # fmt: skip
 
 

@@ -254,3 +254,26 @@ def test_the_unit_that_converts_is_named_where_it_is_busier_than_that_of_doubles
     (candidate,) = number_types.detect_fp64(evidence_of(*lines, busy={"xu": special, "fp64": 0.15}))
     assert ("which keeps the special-function units busy for 91 %." in candidate.sentence) == said
     assert "Values are converted from float for it" in candidate.sentence
+
+
+LOADED = ("LDG.E.64 R4, [R2.64]", "LDG.E.64 R6, [R2.64+0x8]")
+WIDENED = ("F2F.F64.F32 R4, R20", "F2F.F64.F32 R6, R21")
+
+
+@pytest.mark.parametrize(
+    ("lines", "warns", "of_loaded"),
+    [
+        ((*LOADED, "DADD R8, R4, -R6"), True, True),  # sums up to two places
+        ((*LOADED, "DADD R8, R4, R6"), False, False),
+        ((*LOADED, "DADD R8, R4, -1"), False, False),
+        ((*WIDENED, "DADD R8, R4, -R6"), False, False),  # of two floats
+        ((*LOADED, "DMUL R10, R4, R12", "DFMA R8, -R6, R6, R10"), True, False),  # a/n - b*b
+        ((*LOADED, "DFMA R8, R6, R6, -R4"), True, True),
+        ((*LOADED, "DMUL R8, R4, R12", "DFMA R10, -R8, R6, R4"), False, False),  # what is left of a division
+    ],
+)
+def test_floats_are_not_enough_where_nearly_equal_values_are_subtracted(lines, warns, of_loaded):
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, "STG.E.64 [R2.64], R8", "EXIT"))
+    for advice in (candidate.advice, candidate.in_triton):
+        assert ("enough (it is not where nearly equal values are subtracted" in advice) == warns
+    assert ("differences_of_loaded_doubles" in candidate.evidence) == of_loaded

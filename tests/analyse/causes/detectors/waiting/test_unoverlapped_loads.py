@@ -129,6 +129,21 @@ def test_what_one_lane_loads_for_all_is_no_tile_to_copy_ahead(lanes, advised):
     assert ("waiting_for_tiles_pct" in candidate.evidence) is advised
 
 
+@pytest.mark.parametrize(("opcode", "widens"), [("LDG.E.U16", True), ("LDG.E", False), ("LDG.E.128", False)])
+def test_loads_that_are_narrower_than_a_copy_can_be_are_to_be_widened_first(opcode, widens):
+    lines = (
+        f"{opcode} R8, [R2.64]",
+        "STS [R4], R8",
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        "LDS R40, [R5]",
+        "BRA 0x0",
+    )
+    facts = {1: {"waits": {"long_scoreboard": 30}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert candidate.advice.startswith("Let each thread load 4 bytes or more at once") == widens
+    assert "Copy the next tile asynchronously (cp.async)" in candidate.advice
+
+
 WAITED_FOR = {"waits": {"long_scoreboard": 90}}
 
 
