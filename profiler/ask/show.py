@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -40,6 +40,7 @@ from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusabl
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run import Run
+from profiler.text import counted
 
 _MOST_ALIKE = 200  # each is a manifest to read
 
@@ -138,7 +139,7 @@ def open_each(
 ) -> tuple[list[tuple[str, Run]], dict[str, ReportError]]:
     """Opens the recordings, all at once if all can be read; one that cannot hides no other, and has its error by its name.
 
-    Raises the first error if none can be read.
+    Raises an error that names them all if none can be read.
     """
     with suppress(ReportError):
         return list(zip(sources, open_named(sources, settings, timed=timed), strict=True)), {}
@@ -150,13 +151,33 @@ def open_each(
         except ReportError as error:
             errors[source] = error
     if not opened:
-        raise next(iter(errors.values()))
+        raise _none_is_read(list(errors.values()))
     return opened, errors
 
 
+def _none_is_read(errors: Sequence[ReportError]) -> ReportError:
+    """Returns the only error, or one of the first one's kind that names each, with its remedy."""
+    first, *others = errors
+    if not others:
+        return first
+    return type(first)(f"none of these {len(errors)} reports can be read:", details=_named(errors), remedy="")
+
+
+def _named(errors: Iterable[ReportError]) -> list[str]:
+    return [f"  {line}" for one in errors for line in (one.message, *one.details, f"    {one.remedy}")]
+
+
 def left_out_text(error: ReportError) -> str:
-    """Returns what is wrong with a report, without the names of other files: the error itself, which comes last, lists them."""
-    return f"left out: {error.message.removesuffix(error.near)}"
+    """Returns what is wrong with a report that was left out, and what to do about it."""
+    return f"left out: {error.message.rstrip('.')}. {error.remedy}".rstrip()
+
+
+def some_left_out(errors: Sequence[ReportError], among: int, *, are_named: bool) -> ReportError:
+    """Returns the error that ends an answer about the other reports, of the first one's kind; it names each, unless the answer has."""
+    said = f"{len(errors)} of {counted(among, 'recording')} {'is' if len(errors) == 1 else 'are'} left out"
+    if are_named:
+        return type(errors[0])(f"{said}, as the cautions say", remedy="")
+    return type(errors[0])(f"{said}:", details=_named(errors), remedy="")
 
 
 def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:

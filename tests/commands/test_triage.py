@@ -192,10 +192,52 @@ def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pil
 def test_what_else_lies_beside_a_missing_report_is_said_once(prof_here, pile):
     done = prof_here("show", pile / "gemm_5.ncu-rep", pile / "xyz.ncu-rep")
     assert done.returncode == 11
-    assert f"left out: {pile}/xyz.ncu-rep: no such file" in " ".join(done.stdout.split())
-    assert "holds 3 reports" not in " ".join(done.stdout.split())
-    assert "no such file; " in " ".join(done.stderr.split())
-    assert "holds 3 reports: " in " ".join(done.stderr.split())
+    assert f"left out: {pile}/xyz.ncu-rep: no such file; " in " ".join(done.stdout.split())
+    assert "holds 3 reports: " in " ".join(done.stdout.split())
+    assert done.stderr == "prof: 1 of 2 recordings is left out, as the cautions say\n"
+
+
+@pytest.fixture
+def bad(tmp_path, pile):
+    """A folder of reports that cannot be read, and what is wrong with each."""
+    (tmp_path / "cut.ncu-rep").write_bytes((pile / "gemm_6.ncu-rep").read_bytes()[:200_000])
+    (tmp_path / "empty.ncu-rep").touch()
+    (tmp_path / "text.ncu-rep").write_text("hello")
+    wrong = {
+        "cut": "damaged or cut short",
+        "empty": "the file is empty",
+        "text": "not an Nsight Compute report",
+    }
+    return tmp_path, {f"{tmp_path}/{name}.ncu-rep: {what}": 1 for name, what in wrong.items()}
+
+
+def _said_of(text, wrong):
+    words = " ".join(text.split())
+    return {what: words.count(what) for what in wrong}, words.count("Give a .ncu-rep file"), words.count("Copy the report")
+
+
+def test_where_no_report_can_be_read_each_is_named_with_its_remedy(prof_here, bad):
+    folder, wrong = bad
+    done = prof_here("show", folder)
+    assert (done.returncode, done.stdout) == (14, "")
+    assert _said_of(done.stderr, wrong) == (wrong, 2, 1)
+    (folder / "empty.ncu-rep").unlink()
+    (folder / "text.ncu-rep").unlink()
+    alone = prof_here("show", folder).stderr
+    assert "none of these" not in alone
+    assert alone.count("Copy the report") == 1
+
+
+def test_of_some_reports_that_cannot_be_read_each_is_named_once_with_its_remedy(prof_here, pile, bad):
+    folder, wrong = bad
+    shutil.copy(pile / "gemm_5.ncu-rep", folder)
+    done = prof_here("show", folder)
+    assert done.returncode == 14
+    assert _said_of(done.stdout, wrong) == (wrong, 2, 1)
+    assert done.stderr == "prof: 3 of 4 recordings are left out, as the cautions say\n"
+    rows = prof_here("show", folder, "--format", "csv")  # which has no cautions
+    assert "cut.ncu-rep" not in rows.stdout
+    assert _said_of(rows.stderr, wrong) == (wrong, 2, 1)
 
 
 def test_a_bad_report_with_the_longest_name_hides_no_other(prof_here, pile, tmp_path):
