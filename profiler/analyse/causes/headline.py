@@ -163,8 +163,8 @@ def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
     some = 0 < diagnosis.launches < launches
     which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"
-    take = "takes" if diagnosis.launches == 1 else "take"
-    of = f", in {which} of its {launches} launches that {take} most of the time," if some else ""
+    longest = "takes longest" if diagnosis.launches == 1 else "are alike and take longest together"
+    of = f", in {which} of its {launches} launches that {longest}," if some else ""
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 

@@ -26,10 +26,10 @@ def say_main_shape(profile: Profile, main: Profile) -> list[str]:
     if len(profile.shapes) == len(main.shapes):
         return []
     which = f"{main.launches} of the {profile.launches} launches"
-    those, take = ("that", "takes") if main.launches == 1 else ("those", "take")
+    those, longest = ("that", "takes longest") if main.launches == 1 else ("those", "take longest together")
     return [
-        f"{differences_text(profile.shapes)}; all figures are of {which}, {those} of {shape_text(main.shapes[0])}, which {take} most of the "
-        "time; `--launch N` chooses others"
+        f"{differences_text(profile.shapes)}; all figures are of {which}, {those} of {shape_text(main.shapes[0])}, which {longest}; "
+        "`--launch N` chooses others"
     ]
 
 
@@ -43,12 +43,18 @@ def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profi
     one, other = _at_same_places(before, after) or (of_main_shape(before), of_main_shape(after))
     if one.shapes and other.shapes and _grid(one.shapes[0]) == _grid(other.shapes[0]):
         counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
-        shapes = f"{shape_text(one.shapes[0])}, which take most of the time ({counts})"
+        shapes = f"{shape_text(one.shapes[0])}, which take longest ({counts})"
         return one, other, [f"the launches of {shapes}, are compared"]
-    narrowed = [(whole, main) for whole, main in ((before, one), (after, other)) if main.launches < whole.launches]
+    narrowed = [
+        (whole, main) for whole, main in ((before, one), (after, other)) if main.launches < whole.launches
+    ]
     which = ", with ".join(_which(main, whole.launches) for whole, main in narrowed)
     of = f"of {report_name(narrowed[0][0].label)}, " if len(narrowed) == 1 else ""
-    return one, other, [f"{of}the launches that take most of the time are compared: {which}"] if narrowed else []
+    return (
+        one,
+        other,
+        [f"{of}the launches that take longest are compared: {which}"] if narrowed else [],
+    )
 
 
 def _at_same_places(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
