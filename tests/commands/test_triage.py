@@ -213,7 +213,11 @@ def bad(tmp_path, pile):
 
 def _said_of(text, wrong):
     words = " ".join(text.split())
-    return {what: words.count(what) for what in wrong}, words.count("Give a .ncu-rep file"), words.count("Copy the report")
+    return (
+        {what: words.count(what) for what in wrong},
+        words.count("Give a .ncu-rep file"),
+        words.count("Copy the report"),
+    )
 
 
 def test_where_no_report_can_be_read_each_is_named_with_its_remedy(prof_here, bad):

@@ -78,7 +78,9 @@ class Profile:
     groups: tuple[tuple[int, ...], ...] = ()  # the numbers of the launches of each of `shapes`
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
-    launch_ns: Mapping[int, float] = field(default_factory=dict, repr=False)  # by these numbers, where a time is recorded
+    launch_ns: Mapping[int, float] = field(
+        default_factory=dict, repr=False
+    )  # by these numbers, where a time is recorded
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
     # For each metric of ncu that has no number in any launch, in how many launches it was recorded.
     numberless: Mapping[str, int] = field(default_factory=dict)
