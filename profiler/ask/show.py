@@ -29,7 +29,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.analyse.recording.triage import Triage, by_time, triage
+from profiler.analyse.recording.triage import Triage, in_order, triage
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.meaning import ReportPath, find_meaning, recordings_in
 from profiler.ask.named.references import open_named, with_launches
@@ -109,7 +109,7 @@ def show_several(
     kernel_name: str | None = None,
     full: bool = False,
 ) -> ShownTogether:
-    """Returns the kernels of several recordings by their share of the time; their sheets have every metric if `full`.
+    """Returns the kernels of several recordings by what one change is likely to save; their sheets have every metric if `full`.
 
     The sources are those that `recordings_meant` returns. Recordings without a kernel that is asked for are left out.
     """
@@ -133,7 +133,7 @@ def show_several(
     left_out = list(map(left_out_text, errors.values()))
     counted = all(run.manifest.has_counters for _, run in meant)
     finding = triage(sheets, has_counters=counted, cautions=left_out)
-    return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], list(errors.values()))
+    return ShownTogether(finding, in_order(sheets), list(errors.values()))
 
 
 def open_each(

@@ -1,4 +1,4 @@
-"""`prof show` of several recordings: all their kernels together, the one that takes most of the time first."""
+"""`prof show` of several recordings: all their kernels together, the one in which a change saves most first."""
 
 import csv
 import io
@@ -15,6 +15,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.show import show_several
 from profiler.present.documents.triage import triage_document
 from profiler.present.render.terminal import Window, document_text
+from profiler.text import report_name
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,12 @@ def index_of(prof_here, *words):
     return json.loads(prof_here("show", *words, "--format", "json").stdout)["index"]
 
 
-def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_here, pile):
+def test_the_kernels_of_all_reports_are_listed_with_their_share_by_what_a_change_saves(prof_here, pile):
     index = index_of(prof_here, *sorted(pile.iterdir()))
     alone = {file: index_of(prof_here, file) for file in pile.iterdir()}
     assert len(index) == sum(map(len, alone.values())) == 5
-    times = [one["total_ns"] for one in index]
-    assert times == sorted(times, reverse=True)
+    order = [(-(one.get("likely_saves_ns") or 0.0), -one["total_ns"]) for one in index]
+    assert order == sorted(order)
     assert sum(one["share_pct"] for one in index) == pytest.approx(100, abs=0.01)
     for one in index:
         (same,) = [
@@ -45,6 +46,21 @@ def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_
             if (str(file), kernel["kernel_name"]) == (one["source"], one["kernel_name"])
         ]
         assert (one["total_ns"], one["top_cause"]) == (same["total_ns"], same["top_cause"])
+
+
+def test_one_begins_where_most_is_saved_and_not_where_most_time_goes(reports):
+    """Several of these take longer than others in which more is to be saved."""
+    chosen = [
+        str(reports / f"{name}.ncu-rep") for name in ("gemm_6", "several", "triton_add_full", "triton_matmul")
+    ]
+    shown = show_several(chosen, Settings())
+    found = shown.finding
+    order = [(-(one.likely_saves_ns or 0.0), -one.total_ns) for one in found.index]
+    assert order == sorted(order)
+    assert [sheet.kernel for sheet in shown.sheets] == [one.kernel_name for one in found.index]
+    times = [one.total_ns for one in found.index]
+    assert times != sorted(times, reverse=True)
+    assert found.headline.why.startswith(f"In {report_name(found.index[0].source)}, ")
 
 
 def test_stored_runs_are_listed_together_as_reports_are(prof_recorded):

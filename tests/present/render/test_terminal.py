@@ -205,6 +205,14 @@ def test_plain_rows_say_a_shared_value_once_and_keep_names_whole_that_differ_in_
     assert "in every row" not in document_text(document, Window(width=200))
 
 
+@pytest.mark.parametrize("place", ["triton_mm.py:16", "offset 0x1b0 (LDG.E)", "a_file.cu:7, b_file.cu:9"])
+def test_a_place_is_broken_at_spaces_only(place):
+    """People search for it, and click on it."""
+    text = table_text(("share", "top cause"), [("67.8 %", f"loads-not-overlapped at {place}")], width=29)
+    assert "loads-not-overlapped" in text.split()
+    assert set(place.split()) <= set(text.split())
+
+
 def test_a_row_alone_says_everything():
     header, rows = SEVERAL_KERNELS
     table = table_text(header, rows[:1], right=(0, 1, 2), kept=(3,), optional=(2, 4), width=30)

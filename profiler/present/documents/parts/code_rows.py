@@ -215,7 +215,7 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
 def _instruction_cells(one: Instruction, sheet: LoopSheet) -> Sequence[CodeCell]:
     return (
         CodeCell(number(one.executed)),
-        CodeCell(f"{one.offset:x}", quiet=True),
+        CodeCell(f"{one.offset:#x}", quiet=True),
         CodeCell(one.text, width_bits(one.opcode), is_plumbing(one.opcode)),
         CodeCell(_short_places([one.place] if one.place else [], sheet), quiet=True),
         CodeCell("" if one.samples is None else number(one.samples)),
