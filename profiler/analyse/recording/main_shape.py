@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.launch_shapes import LaunchShape, differences_text, shape_text
 from profiler.analyse.recording.profile import Profile, profile_kernel
-from profiler.text import report_name
 
 # A boosted clock is up to a third higher than the base one, so the same launch may take so many times as long as another.
 _ALIKE = 4 / 3
@@ -45,16 +45,14 @@ def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profi
         counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
         shapes = f"{shape_text(one.shapes[0])}, which take longest ({counts})"
         return one, other, [f"the launches of {shapes}, are compared"]
-    narrowed = [
-        (whole, main) for whole, main in ((before, one), (after, other)) if main.launches < whole.launches
-    ]
-    which = ", with ".join(_which(main, whole.launches) for whole, main in narrowed)
-    of = f"of {report_name(narrowed[0][0].label)}, " if len(narrowed) == 1 else ""
-    return (
-        one,
-        other,
-        [f"{of}the launches that take longest are compared: {which}"] if narrowed else [],
-    )
+    names = names_of_sides((before.label, after.label), (before.kernel, after.kernel))
+    sides = zip(names, (before, after), (one, other), strict=True)
+    narrowed = {
+        name: _which(main, whole.launches) for name, whole, main in sides if main.launches < whole.launches
+    }
+    of = f"of {next(iter(narrowed))}, " if len(narrowed) == 1 else ""
+    compared = f"{of}the launches that take longest are compared: {', with '.join(narrowed.values())}"
+    return one, other, [compared] if narrowed else []
 
 
 def _at_same_places(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
