@@ -38,13 +38,16 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[PlacedOpcode]], *,
     characterise a loop.
     """
     by_step = code.per == "step"
+    per = (
+        "" if by_step and len(code.kernels) > 1 else "per "
+    )  # four columns of two sides need the room for lines
     columns = (
         CodeColumn(
-            f"per {UNIT_TEXT['iteration' if by_step else code.per]}",
+            f"{per}{UNIT_TEXT['iteration' if by_step else code.per]}",
             is_right=True,
             gives_way=2 if by_step else None,
         ),
-        CodeColumn(f"per {UNIT_TEXT['step']}" if by_step else "", is_right=True),
+        CodeColumn(f"{per}{UNIT_TEXT['step']}" if by_step else "", is_right=True),
         CodeColumn("opcode"),
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", is_right=True, gives_way=0),
