@@ -56,7 +56,10 @@ class Indexed(Protocol):
 
 
 class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
-    """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction."""
+    """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction.
+
+    `likely_saves_ns` is left out for an only kernel, whose causes say it.
+    """
 
     kernel: str
     launches: int
@@ -73,11 +76,11 @@ def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:
     """Returns an entry for each kernel, the one that takes most of the time first."""
     sheets = list(sheets)
     total_ns = sum(sheet.total_ns or 0.0 for sheet in sheets)
-    entries = [_entry(sheet, total_ns) for sheet in sheets]
+    entries = [_entry(sheet, total_ns, len(sheets) > 1) for sheet in sheets]
     return sorted(entries, key=lambda one: -(one.total_ns or 0.0))
 
 
-def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
+def _entry(sheet: Indexed, total_ns: float, is_one_of_several: bool) -> IndexEntry:
     first = next(iter(sheet.causes), None)
     return IndexEntry(
         kernel=sheet.kernel,
@@ -87,7 +90,7 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
         top_cause=first.cause if first else None,
         where=whole_place_text(place) if first and (place := main_place(first)) else None,
         nvtx=sheet.nvtx,
-        likely_saves_ns=likely_saves_ns(sheet),
+        likely_saves_ns=likely_saves_ns(sheet) if is_one_of_several else None,
     )
 
 

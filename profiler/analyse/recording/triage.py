@@ -96,7 +96,7 @@ def _triaged(one: _Found) -> TriagedKernel:
         share_pct=entry.share_pct,
         top_cause=entry.top_cause,
         where=entry.where,
-        likely_saves_ns=entry.likely_saves_ns,
+        likely_saves_ns=likely_saves_ns(one.sheet),
     )
 
 
@@ -123,7 +123,7 @@ def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> H
 
 def _most_saved(found: Sequence[_Found], first: _Found) -> str:
     """Returns the sentence on why the first kernel is not the longest one, if it is not."""
-    saves_ns = first.entry.likely_saves_ns
+    saves_ns = likely_saves_ns(first.sheet)
     if first is found[0] or saves_ns is None:
         return ""
     longest = f"{called_name(found[0].sheet.kernel)} in {report_name(found[0].source)}"

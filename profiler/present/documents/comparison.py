@@ -52,7 +52,7 @@ METRIC_COLUMNS = (
     doc.Column("before", "number"),
     doc.Column("after", "number"),
     doc.Column("change", "change"),
-    doc.Column("± 95 %", "spread", stays=0),
+    doc.Column("± 95 %", "spread"),
     doc.Column("relative", "relative", stays=1),
     doc.Column("verdict", judges=True),
     doc.Column("because", stays=0),

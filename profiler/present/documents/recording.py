@@ -68,8 +68,8 @@ _LINE_COLUMNS = (
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     doc.Column("share", right=True),
-    doc.Column("total", "duration", stays=2),
-    doc.Column("likely saves", "duration"),
+    doc.Column("total", "duration"),
+    doc.Column("likely saves", "duration", stays=2),
     doc.Column("launches", "number", stays=1),
     doc.Column("kernel", shrinks=True),
     doc.Column("top cause", kept=True),
