@@ -348,3 +348,29 @@ def test_two_recordings_are_named_where_they_can_be_compared_as_they_are(first, 
         for kernel, gpu in kernels
     ]
     assert f"`prof compare {pair}`" in document_text(triage_document(Triage(None, index, 2, [])), Window())
+
+
+def test_a_listing_writes_offsets_as_the_answer_does(prof_here, make_run, tmp_path):
+    code = [("LDG.E R4, [R2.64]", 1e6), ("FADD R5, R4, R4", 1e6), ("STG.E [R6.64], R5", 1e6)]
+    make_run({"kernel": "bare", "ns": 1e5, "instructions": code}, name="bare", root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "sass", "bare", "--listing").stdout
+    assert " 0x10 FADD R5, R4, R4" in " ".join(listed.split())
+
+
+def test_the_last_line_of_a_recording_names_the_shorter_answer_and_the_fuller_one(prof_here, reports):
+    shown = prof_here("show", reports / "gemm_5.ncu-rep").stdout
+    last = " ".join(shown[shown.rindex("`--full`") :].split())
+    assert last.endswith("`--brief` shows the answer alone.")
+    brief = prof_here("show", reports / "gemm_5.ncu-rep", "--brief").stdout
+    assert brief.splitlines()[0] == shown.splitlines()[0]
+    assert "`--brief`" not in brief
+
+
+def test_the_kernels_of_one_recording_have_what_is_likely_saved_too(prof_here, reports):
+    found = json.loads(prof_here("show", reports / "several.ncu-rep", "--format", "json").stdout)
+    saves = {one["kernel_name"].partition("(")[0]: one.get("likely_saves_ns") for one in found["index"]}
+    assert saves["scale"] > 0
+    assert saves["calls_a_function"] is None, "it starts once"
+    assert "likely saves" in prof_here("show", reports / "several.ncu-rep").stdout
+    alone = json.loads(prof_here("show", reports / "gemm_5.ncu-rep", "--format", "json").stdout)
+    assert "likely_saves_ns" not in alone["index"][0]

@@ -174,6 +174,7 @@ def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said
     assert text.startswith("Wait less.")
     assert [one for one in (BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH) if one in text] == ([said] if said else [])
     assert (NO_LINES in headline.note) == (bool(where) and not said)
+    assert ("`prof sass made --listing` shows" in headline.note) == (bool(where) and not said)
     assert headline.tells_what_without_lines == (bool(where) or bool(said))
 
 
