@@ -652,6 +652,7 @@ def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
         "launches",
         "nvtx",
         "kernel_name",
+        "likely_saves_ns",
         "where",
         "top_cause",
     ]
@@ -1082,3 +1083,18 @@ def test_an_error_says_what_to_do_with_the_arguments_of_the_function_and_in_the_
     assert "compare anyway with `force=True`" in caught.value.remedy
     assert caught.value.__notes__ == [caught.value.remedy]
     assert "--force" in NotComparable.remedy, "a command has the option"
+
+
+def test_a_cause_and_its_saving_are_printed_as_sentences(reports):
+    causes = profiler.show(reports / "gemm_5.ncu-rep").causes
+    for cause in causes:
+        text = str(cause)
+        assert text.startswith(cause.cause)
+        assert text.endswith(f": {cause.sentence}")
+        assert "Cause(" not in text
+        assert f"likely to save {cause.saves_pct.expected:.0f} % of the time" in text
+        assert str(cause.saves_pct) in text
+        assert ("at most" in text) == (cause.saves_pct.at_most < 99.5)
+    ceiling = profiler.show(reports / "triton_add_full.ncu-rep").causes[0]
+    assert ceiling.is_ceiling
+    assert "save" not in str(ceiling)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as with_fields
 
 from profiler.analyse.causes.cause import FullerRun
+from profiler.analyse.causes.headline import NO_LINES, without_source
+from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
     choose_kernels,
@@ -27,7 +29,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.analyse.recording.triage import Triage, by_time, triage
+from profiler.analyse.recording.triage import Triage, in_order, triage
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.meaning import ReportPath, find_meaning, recordings_in
 from profiler.ask.named.references import open_named, with_launches
@@ -36,10 +38,11 @@ from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_longest, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.presets import SAMPLED
-from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
+from profiler.errors import KernelNotFound, MetricsMissing, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run import Run
+from profiler.text import counted
 
 _MOST_ALIKE = 200  # each is a manifest to read
 
@@ -106,7 +109,7 @@ def show_several(
     kernel_name: str | None = None,
     full: bool = False,
 ) -> ShownTogether:
-    """Returns the kernels of several recordings by their share of the time; their sheets have every metric if `full`.
+    """Returns the kernels of several recordings by what one change is likely to save; their sheets have every metric if `full`.
 
     The sources are those that `recordings_meant` returns. Recordings without a kernel that is asked for are left out.
     """
@@ -130,7 +133,7 @@ def show_several(
     left_out = list(map(left_out_text, errors.values()))
     counted = all(run.manifest.has_counters for _, run in meant)
     finding = triage(sheets, has_counters=counted, cautions=left_out)
-    return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], list(errors.values()))
+    return ShownTogether(finding, in_order(sheets), list(errors.values()))
 
 
 def open_each(
@@ -138,7 +141,7 @@ def open_each(
 ) -> tuple[list[tuple[str, Run]], dict[str, ReportError]]:
     """Opens the recordings, all at once if all can be read; one that cannot hides no other, and has its error by its name.
 
-    Raises the first error if none can be read.
+    Raises an error that names them all if none can be read.
     """
     with suppress(ReportError):
         return list(zip(sources, open_named(sources, settings, timed=timed), strict=True)), {}
@@ -150,13 +153,33 @@ def open_each(
         except ReportError as error:
             errors[source] = error
     if not opened:
-        raise next(iter(errors.values()))
+        raise _none_is_read(list(errors.values()))
     return opened, errors
 
 
+def _none_is_read(errors: Sequence[ReportError]) -> ReportError:
+    """Returns the only error, or one of the first one's kind that names each, with its remedy."""
+    first, *others = errors
+    if not others:
+        return first
+    return type(first)(f"none of these {len(errors)} reports can be read:", details=_named(errors), remedy="")
+
+
+def _named(errors: Iterable[ReportError]) -> list[str]:
+    return [f"  {line}" for one in errors for line in (one.message, *one.details, f"    {one.remedy}")]
+
+
 def left_out_text(error: ReportError) -> str:
-    """Returns what is wrong with a report, without the names of other files: the error itself, which comes last, lists them."""
-    return f"left out: {error.message.removesuffix(error.near)}"
+    """Returns what is wrong with a report that was left out, and what to do about it."""
+    return f"left out: {error.message.rstrip('.')}. {error.remedy}".rstrip()
+
+
+def some_left_out(errors: Sequence[ReportError], among: int, *, are_named: bool) -> ReportError:
+    """Returns the error that ends an answer about the other reports, of the first one's kind; it names each, unless the answer has."""
+    said = f"{len(errors)} of {counted(among, 'recording')} {'is' if len(errors) == 1 else 'are'} left out"
+    if are_named:
+        return type(errors[0])(f"{said}, as the cautions say", remedy="")
+    return type(errors[0])(f"{said}:", details=_named(errors), remedy="")
 
 
 def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
@@ -217,6 +240,18 @@ def find_lines(run: Run, settings: Settings, kernel_name: str | None) -> SourceL
     """
     (profile,), _ = profile_longest([run], settings, kernel_name)
     return find_source_lines(run, profile.kernel) if profile.kernel else None
+
+
+def require_lines(run: Run, settings: Settings, kernel_name: str | None) -> SourceLines:
+    """Returns the same lines; raises an error that says how to record or compile the kernel if there are none."""
+    (profile,), _ = profile_longest([run], settings, kernel_name)
+    if (found := find_source_lines(run, profile.kernel)) is not None:
+        return found
+    read_counted_code(profile)  # raises where no machine code is recorded
+    raise MetricsMissing(
+        f"{profile.label}: {NO_LINES.lower()} for {profile.kernel}",
+        remedy=without_source(profile.kernel, run.manifest.program).removeprefix(f"{NO_LINES}. "),
+    )
 
 
 def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:

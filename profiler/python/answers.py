@@ -271,7 +271,7 @@ class ShownTriage(Several[Sheet], _Shown, Triage, frozen=True):
     """This answer is about the kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is the sheet of one.
 
     headline     where to begin
-    index        one entry for each kernel, by its share of the time: `.source`, `.total_ns`, `.top_cause`, `.likely_saves_ns`
+    index        one entry for each kernel, by what a change is likely to save: `.source`, `.total_ns`, `.top_cause`, `.likely_saves_ns`
     sheets       the answer about each kernel, in the order of the index
     errors       the reports that cannot be read, and why
     cautions     what to doubt
@@ -303,7 +303,7 @@ class ShownTriage(Several[Sheet], _Shown, Triage, frozen=True):
         return [report_name(one.source) for one in self.index]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each kernel of each recording, by its share of the time of all."""
+        """Returns one row for each kernel of each recording, by what a change is likely to save."""
         return index_frame(self.index, TriagedKernel)
 
     def _document(self, *, full: bool = False) -> Document:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overloa
 
 from msgspec import Struct
 
-from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.headline import whole_place_text
+from profiler.analyse.causes.cause import Cause, whole_place_text
 from profiler.analyse.flat_rows import flat_columns, flat_row, reading_order
 from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.kernel_names import called_name

@@ -1,4 +1,4 @@
-"""`prof show` of several recordings: all their kernels together, the one that takes most of the time first."""
+"""`prof show` of several recordings: all their kernels together, the one in which a change saves most first."""
 
 import csv
 import io
@@ -15,6 +15,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.show import show_several
 from profiler.present.documents.triage import triage_document
 from profiler.present.render.terminal import Window, document_text
+from profiler.text import report_name
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,12 @@ def index_of(prof_here, *words):
     return json.loads(prof_here("show", *words, "--format", "json").stdout)["index"]
 
 
-def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_here, pile):
+def test_the_kernels_of_all_reports_are_listed_with_their_share_by_what_a_change_saves(prof_here, pile):
     index = index_of(prof_here, *sorted(pile.iterdir()))
     alone = {file: index_of(prof_here, file) for file in pile.iterdir()}
     assert len(index) == sum(map(len, alone.values())) == 5
-    times = [one["total_ns"] for one in index]
-    assert times == sorted(times, reverse=True)
+    order = [(-(one.get("likely_saves_ns") or 0.0), -one["total_ns"]) for one in index]
+    assert order == sorted(order)
     assert sum(one["share_pct"] for one in index) == pytest.approx(100, abs=0.01)
     for one in index:
         (same,) = [
@@ -45,6 +46,21 @@ def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_
             if (str(file), kernel["kernel_name"]) == (one["source"], one["kernel_name"])
         ]
         assert (one["total_ns"], one["top_cause"]) == (same["total_ns"], same["top_cause"])
+
+
+def test_one_begins_where_most_is_saved_and_not_where_most_time_goes(reports):
+    """Several of these take longer than others in which more is to be saved."""
+    chosen = [
+        str(reports / f"{name}.ncu-rep") for name in ("gemm_6", "several", "triton_add_full", "triton_matmul")
+    ]
+    shown = show_several(chosen, Settings())
+    found = shown.finding
+    order = [(-(one.likely_saves_ns or 0.0), -one.total_ns) for one in found.index]
+    assert order == sorted(order)
+    assert [sheet.kernel for sheet in shown.sheets] == [one.kernel_name for one in found.index]
+    times = [one.total_ns for one in found.index]
+    assert times != sorted(times, reverse=True)
+    assert found.headline.why.startswith(f"In {report_name(found.index[0].source)}, ")
 
 
 def test_stored_runs_are_listed_together_as_reports_are(prof_recorded):
@@ -192,10 +208,56 @@ def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pil
 def test_what_else_lies_beside_a_missing_report_is_said_once(prof_here, pile):
     done = prof_here("show", pile / "gemm_5.ncu-rep", pile / "xyz.ncu-rep")
     assert done.returncode == 11
-    assert f"left out: {pile}/xyz.ncu-rep: no such file" in " ".join(done.stdout.split())
-    assert "holds 3 reports" not in " ".join(done.stdout.split())
-    assert "no such file; " in " ".join(done.stderr.split())
-    assert "holds 3 reports: " in " ".join(done.stderr.split())
+    assert f"left out: {pile}/xyz.ncu-rep: no such file; " in " ".join(done.stdout.split())
+    assert "holds 3 reports: " in " ".join(done.stdout.split())
+    assert done.stderr == "prof: 1 of 2 recordings is left out, as the cautions say\n"
+
+
+@pytest.fixture
+def bad(tmp_path, pile):
+    """A folder of reports that cannot be read, and what is wrong with each."""
+    (tmp_path / "cut.ncu-rep").write_bytes((pile / "gemm_6.ncu-rep").read_bytes()[:200_000])
+    (tmp_path / "empty.ncu-rep").touch()
+    (tmp_path / "text.ncu-rep").write_text("hello")
+    wrong = {
+        "cut": "damaged or cut short",
+        "empty": "the file is empty",
+        "text": "not an Nsight Compute report",
+    }
+    return tmp_path, {f"{tmp_path}/{name}.ncu-rep: {what}": 1 for name, what in wrong.items()}
+
+
+def _said_of(text, wrong):
+    words = " ".join(text.split())
+    return (
+        {what: words.count(what) for what in wrong},
+        words.count("Give a .ncu-rep file"),
+        words.count("Copy the report"),
+    )
+
+
+def test_where_no_report_can_be_read_each_is_named_with_its_remedy(prof_here, bad):
+    folder, wrong = bad
+    done = prof_here("show", folder)
+    assert (done.returncode, done.stdout) == (14, "")
+    assert _said_of(done.stderr, wrong) == (wrong, 2, 1)
+    (folder / "empty.ncu-rep").unlink()
+    (folder / "text.ncu-rep").unlink()
+    alone = prof_here("show", folder).stderr
+    assert "none of these" not in alone
+    assert alone.count("Copy the report") == 1
+
+
+def test_of_some_reports_that_cannot_be_read_each_is_named_once_with_its_remedy(prof_here, pile, bad):
+    folder, wrong = bad
+    shutil.copy(pile / "gemm_5.ncu-rep", folder)
+    done = prof_here("show", folder)
+    assert done.returncode == 14
+    assert _said_of(done.stdout, wrong) == (wrong, 2, 1)
+    assert done.stderr == "prof: 3 of 4 recordings are left out, as the cautions say\n"
+    rows = prof_here("show", folder, "--format", "csv")  # which has no cautions
+    assert "cut.ncu-rep" not in rows.stdout
+    assert _said_of(rows.stderr, wrong) == (wrong, 2, 1)
 
 
 def test_a_bad_report_with_the_longest_name_hides_no_other(prof_here, pile, tmp_path):
@@ -286,3 +348,29 @@ def test_two_recordings_are_named_where_they_can_be_compared_as_they_are(first, 
         for kernel, gpu in kernels
     ]
     assert f"`prof compare {pair}`" in document_text(triage_document(Triage(None, index, 2, [])), Window())
+
+
+def test_a_listing_writes_offsets_as_the_answer_does(prof_here, make_run, tmp_path):
+    code = [("LDG.E R4, [R2.64]", 1e6), ("FADD R5, R4, R4", 1e6), ("STG.E [R6.64], R5", 1e6)]
+    make_run({"kernel": "bare", "ns": 1e5, "instructions": code}, name="bare", root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "sass", "bare", "--listing").stdout
+    assert " 0x10 FADD R5, R4, R4" in " ".join(listed.split())
+
+
+def test_the_last_line_of_a_recording_names_the_shorter_answer_and_the_fuller_one(prof_here, reports):
+    shown = prof_here("show", reports / "gemm_5.ncu-rep").stdout
+    last = " ".join(shown[shown.rindex("`--full`") :].split())
+    assert last.endswith("`--brief` shows the answer alone.")
+    brief = prof_here("show", reports / "gemm_5.ncu-rep", "--brief").stdout
+    assert brief.splitlines()[0] == shown.splitlines()[0]
+    assert "`--brief`" not in brief
+
+
+def test_the_kernels_of_one_recording_have_what_is_likely_saved_too(prof_here, reports):
+    found = json.loads(prof_here("show", reports / "several.ncu-rep", "--format", "json").stdout)
+    saves = {one["kernel_name"].partition("(")[0]: one.get("likely_saves_ns") for one in found["index"]}
+    assert saves["scale"] > 0
+    assert saves["calls_a_function"] is None, "it starts once"
+    assert "likely saves" in prof_here("show", reports / "several.ncu-rep").stdout
+    alone = json.loads(prof_here("show", reports / "gemm_5.ncu-rep", "--format", "json").stdout)
+    assert "likely_saves_ns" not in alone["index"][0]

@@ -21,7 +21,7 @@ from profiler.text import Spoken
 HOME = Path(profiler.__file__).parent
 # Only a terminal has these, although Python has a function of the command's name: `measure` measures no program and no rung.
 IN_A_TERMINAL = re.compile(
-    "prof check --(?:accept REASON|sass)|prof collect .*(?:PROGRAM|--kernel|--ladder|--cache-control).*"
+    "prof check --(?:accept REASON|sass)|prof sass .*--listing|prof collect .*(?:PROGRAM|--kernel|--ladder|--cache-control).*"
 )
 # Errors that no function raises.
 OF_COMMANDS = {"CheckUndecided", "ShapeRefused", "ClusterUnreachable", "SlurmFailed"}

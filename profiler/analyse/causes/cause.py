@@ -11,6 +11,7 @@ from profiler.analyse.importance import Importance
 from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, how_sure
 from profiler.store.tables.decoding import decodable
+from profiler.text import saving, short_place
 
 WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
@@ -99,6 +100,11 @@ class Savings(Struct, frozen=True):
         ),
     ] = None
 
+    def __str__(self) -> str:
+        most = saving(self.at_most)
+        bound = "" if most.startswith(">") else f", and at most {most} %"
+        return f"likely to save {saving(self.expected)} % of the time{bound}"
+
 
 class Cause(Struct, frozen=True):
     """Something in the code that can be changed. `prof causes` describes each name."""
@@ -116,6 +122,11 @@ class Cause(Struct, frozen=True):
             "the lines that have most of it, or that of the signature, whose share is 0, or nothing; or nothing, because no instruction of it is recorded."
         ),
     ] = "unrecorded"
+
+    def __str__(self) -> str:
+        """Returns its name and place, what it is, and what its change is likely to save, as a person reads it."""
+        saves = "" if self.is_ceiling else f" ({self.saves_pct})"
+        return f"{name_and_place(self)}{saves}: {self.sentence}"
 
     @property
     def is_ceiling(self) -> bool:
@@ -199,3 +210,27 @@ def where_is(cause: str, where: Sequence[CodePlace], blames_lines: bool = False)
     if not where:
         return "unrecorded"
     return "line" if where[0].line else "instruction"
+
+
+def name_and_place(cause: Cause) -> str:
+    """Returns `bank-conflicts at kernel.cu:66`, or the name alone where no line is to blame."""
+    return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
+
+
+def place_text(place: CodePlace) -> str:
+    """Returns the whole place in a form that fits a sentence."""
+    return short_place(whole_place_text(place))
+
+
+def whole_place_text(place: CodePlace) -> str:
+    """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
+    return (
+        f"{place.file}:{place.line}"
+        if place.file and place.line
+        else f"offset {place.offset:#x} ({place.opcode})"
+    )
+
+
+def has_place(cause: Cause) -> bool:
+    """Returns whether a line or an instruction is to blame."""
+    return bool(cause.where) and cause.where_is in ("line", "instruction")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from profiler.analyse.causes.cause import Cause, CodePlace
-from profiler.analyse.causes.headline import has_place
+from profiler.analyse.causes.cause import Cause, CodePlace, has_place
 from profiler.analyse.code.hot_loop import CauseElsewhere
 from profiler.analyse.code.regions import Region
 from profiler.text import place_name

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline
+from profiler.analyse.causes.cause import (
+    UNCOUNTED,
+    Cause,
+    CodePlace,
+    Diagnosis,
+    Headline,
+    has_place,
+    name_and_place,
+    place_text,
+)
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
-from profiler.analyse.recording.kernel_names import short_name
+from profiler.analyse.recording.kernel_names import choice_of, short_name
 from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import typical_time
@@ -163,8 +173,8 @@ def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
     some = 0 < diagnosis.launches < launches
     which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"
-    take = "takes" if diagnosis.launches == 1 else "take"
-    of = f", in {which} of its {launches} launches that {take} most of the time," if some else ""
+    longest = "takes longest" if diagnosis.launches == 1 else "are alike and take longest together"
+    of = f", in {which} of its {launches} launches that {longest}," if some else ""
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 
@@ -286,7 +296,14 @@ def note_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
     advised = _advised(causes)
     if _instead_text(profile) or advised is None or advised.is_ceiling or advised.where_is != "instruction":
         return ""
-    return without_source(profile.kernel, profile.manifest.program) if profile else without_source()
+    if profile is None:
+        return without_source()
+    names = [one.name for one in profile.manifest.kernels]
+    choice = f" {choice_of(profile.kernel, names)}" if len(names) > 1 else ""
+    listing = (
+        f"`prof sass {shlex.quote(profile.label)}{choice} --listing` shows the hot loop by these offsets."
+    )
+    return f"{without_source(profile.kernel, profile.manifest.program)} {listing}"
 
 
 def saves_text(cause: Cause) -> str:
@@ -348,11 +365,6 @@ def next_at_place(causes: Sequence[Cause], profile: Profile | None = None) -> st
     return f"{name_and_place(causes[0])}: {next_text(causes, profile)}" if causes else ""
 
 
-def name_and_place(cause: Cause) -> str:
-    """Returns `bank-conflicts at kernel.cu:66`, or the name alone where no line is to blame."""
-    return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
-
-
 def _name_and_main_place(cause: Cause) -> str:
     """Returns the name and place; for a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73` if one line has most of it."""
     place = main_place(cause)
@@ -365,25 +377,6 @@ def _name_and_main_place(cause: Cause) -> str:
 def call_text(place: CodePlace) -> str:
     """Returns where the kernel calls the function of this place, if the compiler put its code into the kernel."""
     return f" (called at {short_place(place.inlined_at)})" if place.inlined_at else ""
-
-
-def place_text(place: CodePlace) -> str:
-    """Returns the whole place in a form that fits a sentence."""
-    return short_place(whole_place_text(place))
-
-
-def whole_place_text(place: CodePlace) -> str:
-    """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
-    return (
-        f"{place.file}:{place.line}"
-        if place.file and place.line
-        else f"offset {place.offset:#x} ({place.opcode})"
-    )
-
-
-def has_place(cause: Cause) -> bool:
-    """Returns whether a line or an instruction is to blame."""
-    return bool(cause.where) and cause.where_is in ("line", "instruction")
 
 
 def main_place(cause: Cause) -> CodePlace | None:

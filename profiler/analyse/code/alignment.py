@@ -13,7 +13,7 @@ from itertools import groupby, zip_longest
 from typing import TypeVar
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.hot_loop import OpcodeCount, opcode_as_shown
+from profiler.analyse.code.hot_loop import PlacedOpcode, opcode_as_shown
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER, family_of
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def align_blocks(
     return [(one and one[0], other and other[0]) for one, other in pairs]
 
 
-def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) -> list[Pair[OpcodeCount]]:
+def align_counts(before: Sequence[PlacedOpcode], after: Sequence[PlacedOpcode]) -> list[Pair[PlacedOpcode]]:
     """Pairs the opcodes of two blocks: those on both sides first, then those of one family."""
     left, right = ({one.opcode: one for one in side} for side in (before, after))
     partner = {opcode: opcode for opcode in left if opcode in right}
@@ -70,7 +70,7 @@ def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) ->
             if alike is not None:
                 partner[opcode] = alike
                 free.remove(alike)
-    rows: list[Pair[OpcodeCount]] = [(one, right.get(partner.get(one.opcode, ""))) for one in before]
+    rows: list[Pair[PlacedOpcode]] = [(one, right.get(partner.get(one.opcode, ""))) for one in before]
     place = 0
     for one in after:  # what only the right has keeps its predecessor there
         if one.opcode in free:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from profiler.analyse.code.called_functions import CalledFunction, find_called_as_hot
 from profiler.analyse.code.code import Code, Instruction, executed_in
@@ -35,17 +35,24 @@ from profiler.analyse.recording.profile import Profile
 
 _SHARED_LOADS = ("LDS", "LDSM")
 _MOST_PLACES = 3
+PlaceWeight = tuple[int, float]
 _LARGEST_GAP_PCT = 1.0  # between the counts of the instructions and those by opcode
 
 
 class OpcodeCount(Struct, frozen=True):
-    """`count` per iteration; `places` are `file:line`, the most instructions first."""
+    """`count` per iteration; `places` are `file:line`, those with the most samples first, or else the most executions."""
 
     opcode: str
     count: float
     width_bits: int | None
     places: Annotated[list[str], Importance(92, each=8)]
     samples_pct: float | None
+
+
+class PlacedOpcode(OpcodeCount, frozen=True):
+    """The same, with the weight of each place: its samples and its executions."""
+
+    weights: dict[str, PlaceWeight] = {}
 
 
 class OperandLoads(Struct, frozen=True):
@@ -212,10 +219,7 @@ def opcode_as_shown(instruction: Instruction) -> str:
 
 def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[OpcodeCount]:
     """Counts opcodes in order of first appearance, without what was never executed."""
-    groups: dict[str, list[Instruction]] = {}
-    for instruction in instructions:
-        if instruction.executed:
-            groups.setdefault(opcode_as_shown(instruction), []).append(instruction)
+    groups = _by_opcode(instructions)
     samples = sum(one.samples or 0 for one in region.body if one.executed)  # not those of ended warps
     return [
         OpcodeCount(
@@ -229,6 +233,21 @@ def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[O
     ]
 
 
+def count_at_places(instructions: Sequence[Instruction], region: Region) -> list[PlacedOpcode]:
+    """Returns the same counts, with what each place has of them."""
+    groups = _by_opcode(instructions)
+    counts = count_opcodes(instructions, region)
+    return [PlacedOpcode(**structs.asdict(one), weights=_weights(groups[one.opcode])) for one in counts]
+
+
+def _by_opcode(instructions: Iterable[Instruction]) -> dict[str, list[Instruction]]:
+    groups: dict[str, list[Instruction]] = {}
+    for instruction in instructions:
+        if instruction.executed:
+            groups.setdefault(opcode_as_shown(instruction), []).append(instruction)
+    return groups
+
+
 def _group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
     """Returns the kinds of overhead, the most instructions first."""
     kinds: dict[str, dict[str, float]] = {}
@@ -240,8 +259,21 @@ def _group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
 
 
 def _places_of(instructions: Iterable[Instruction]) -> list[str]:
-    counts = Counter(one.place for one in instructions if one.place is not None)
-    return [place for place, _ in counts.most_common(_MOST_PLACES)]
+    return heaviest(_weights(instructions))[:_MOST_PLACES]
+
+
+def heaviest(weights: Mapping[str, PlaceWeight]) -> list[str]:
+    """Returns the places, those with the most samples first, then those with the most executions."""
+    return sorted(weights, key=weights.__getitem__, reverse=True)
+
+
+def _weights(instructions: Iterable[Instruction]) -> dict[str, PlaceWeight]:
+    weights: dict[str, PlaceWeight] = {}
+    for one in instructions:
+        if one.place is not None:
+            samples, executed = weights.get(one.place, (0, 0.0))
+            weights[one.place] = (samples + (one.samples or 0), executed + (one.executed or 0.0))
+    return weights
 
 
 def _matrix_instructions(region: Region, instructions: float) -> MatrixInstructions | None:

@@ -56,9 +56,9 @@ class CodeView:
     finding: MachineCode
     regions: list[Region]
 
-    def counts(self) -> list[Stretch[hot_loop.OpcodeCount]]:
+    def counts(self) -> list[Stretch[hot_loop.PlacedOpcode]]:
         """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
-        return self._side_by_side(hot_loop.count_opcodes, align_counts)
+        return self._side_by_side(hot_loop.count_at_places, align_counts)
 
     def listing(self) -> list[Stretch[Instruction]]:
         """Returns every instruction that was executed, of two kernels side by side."""
@@ -110,8 +110,10 @@ def _with_caution(finding: MachineCode, caution: str) -> MachineCode:
 
 
 def _bounded(sheet: hot_loop.LoopSheet, most: int) -> hot_loop.LoopSheet:
-    """Keeps the opcodes that matter most, still in order of appearance."""
-    ranked = sorted(sheet.opcodes, key=lambda one: (is_plumbing(one.opcode), -one.count))
+    """Keeps the opcodes that matter most, and all shared loads, which are summed up, still in order of appearance."""
+    ranked = sorted(
+        sheet.opcodes, key=lambda one: (not _loads_shared(one.opcode), is_plumbing(one.opcode), -one.count)
+    )
     kept = [one for one in sheet.opcodes if one in ranked[:most]]
     return replace(sheet, opcodes=kept, opcodes_left_out=len(sheet.opcodes) - len(kept))
 
@@ -171,7 +173,11 @@ def _together(operands: Sequence[hot_loop.OperandLoads]) -> list[LoopInstruction
 
 
 def _shared(sheet: hot_loop.LoopSheet) -> list[LoopInstruction]:
-    return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if one.opcode.startswith("LDS")]
+    return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if _loads_shared(one.opcode)]
+
+
+def _loads_shared(opcode: str) -> bool:
+    return opcode.startswith("LDS")
 
 
 def _has_generic(sheet: hot_loop.LoopSheet) -> bool:

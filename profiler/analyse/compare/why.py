@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis
-from profiler.analyse.causes.headline import WEAK_PCT, are_weak, has_place, place_text
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, has_place, place_text
+from profiler.analyse.causes.headline import WEAK_PCT, are_weak
 from profiler.analyse.compare.changed_causes import NOTABLE_PCT, ChangedCauses
 from profiler.analyse.findings import (
     Attribution,

@@ -18,9 +18,9 @@ from profiler.analyse.statistics.differences import standard_deviation
 from profiler.catalog.metrics import CATALOGUE, DURATION, SIZE_OF_L2
 from profiler.text import duration, first_of, size, whole_percent
 
-# Numerator and denominator of a percentage may come from different passes: on full SMs,
-# occupancies of 100.1 % are measured.
-_LARGEST_PCT = 100.5
+# Numerator and denominator of a percentage may come from different passes, and each pass runs the kernel anew, so a share that is
+# nearly all can pass 100 %. Of 790 recordings, 11 have a share between 100.05 and 103.1 %; four others are at 115 % or more.
+_LARGEST_PCT = 104.0
 _MOST_NAMED = 5
 # A kernel by itself takes as long every time, under a profiler or without one, to a few percent. If the timed step takes over
 # a tenth longer than the profiled kernel, it is more than that kernel. Launches that scatter by more differ. A kernel that is slower

@@ -8,12 +8,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from profiler.analyse.agreed_names import WithAgreedNames
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Cause, Headline, whole_place_text
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
     advice_text,
@@ -21,12 +21,19 @@ from profiler.analyse.causes.headline import (
     instead_of_editing,
     main_place,
     record_it_text,
-    whole_place_text,
 )
 from profiler.analyse.recording.kernel_names import called_name, choice_of
+from profiler.catalog.causes import TOO_SHORT
 from profiler.text import counted, duration
 
 _MOST = 0.8
+LikelySavesNs = Annotated[
+    float | None,
+    Meta(
+        description="What removing the top cause is likely to save of the total; null where that is not known, or nothing. "
+        "Launches that are too short are joined into one, whose start stays."
+    ),
+]
 
 
 class Indexed(Protocol):
@@ -49,7 +56,10 @@ class Indexed(Protocol):
 
 
 class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
-    """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction."""
+    """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction.
+
+    `likely_saves_ns` is left out for an only kernel, whose causes say it.
+    """
 
     kernel: str
     launches: int
@@ -59,17 +69,18 @@ class IndexEntry(WithAgreedNames, Struct, frozen=True, omit_defaults=True):
     where: str | None
     nvtx: list[str] = []
     kernel_name: str = ""
+    likely_saves_ns: LikelySavesNs = None
 
 
 def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:
     """Returns an entry for each kernel, the one that takes most of the time first."""
     sheets = list(sheets)
     total_ns = sum(sheet.total_ns or 0.0 for sheet in sheets)
-    entries = [_entry(sheet, total_ns) for sheet in sheets]
+    entries = [_entry(sheet, total_ns, len(sheets) > 1) for sheet in sheets]
     return sorted(entries, key=lambda one: -(one.total_ns or 0.0))
 
 
-def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
+def _entry(sheet: Indexed, total_ns: float, is_one_of_several: bool) -> IndexEntry:
     first = next(iter(sheet.causes), None)
     return IndexEntry(
         kernel=sheet.kernel,
@@ -79,7 +90,19 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
         top_cause=first.cause if first else None,
         where=whole_place_text(place) if first and (place := main_place(first)) else None,
         nvtx=sheet.nvtx,
+        likely_saves_ns=likely_saves_ns(sheet) if is_one_of_several else None,
     )
+
+
+def likely_saves_ns(sheet: Indexed) -> float | None:
+    """Returns what removing the top cause of a kernel is likely to save of the total of its launches."""
+    first = next(iter(sheet.causes), None)
+    if first is None or sheet.total_ns is None:
+        return None
+    part = first.saves_pct.expected / 100
+    if first.cause == TOO_SHORT:  # of launches that are joined, one still has to start
+        part *= 1 - 1 / sheet.launches
+    return sheet.total_ns * part or None
 
 
 def headline_of_index(
@@ -90,10 +113,12 @@ def headline_of_index(
     has_counters: bool,
     recordings: int = 1,
     within: Sequence[str] | None = None,
+    begin: int = 0,
 ) -> Headline | None:
-    """Returns the headline of several kernels: how long they take, why the first does, and what to ask next.
+    """Returns the headline of several kernels: how long they take, why that one to `begin` with does, and what to ask next.
 
-    If there are several `recordings`, `label` is that of the first kernel's, and `within` are the kernels that it holds.
+    The `index` and its `sheets` have the longest kernel first. If there are several `recordings`, `label` is that of the kernel to begin
+    with, and `within` are the kernels that it holds.
     """
     if not index:
         return None
@@ -109,10 +134,10 @@ def headline_of_index(
     take, how = "takes" if len(timed) == 1 else "take", "under" if has_counters else "without"
     total = duration(sum(one.total_ns or 0.0 for one in timed))
     what = f"{kernels} {take} {total} {how} the profiler in {launches}{_most_of_it(timed)}.{_untimed_text(index)}"
-    top = max(sheets, key=lambda sheet: sheet.total_ns or 0.0)
+    entry, top = index[begin], sheets[begin]
     beside = [one.kernel for one in index] if within is None else within
     choice = f" {choice_of(top.kernel, beside)}" if len(beside) > 1 else ""
-    return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
+    return Headline(what, _why(called_name(top.kernel), entry, top), _next(label, choice, top))
 
 
 def _untimed_text(index: Sequence[IndexEntry]) -> str:

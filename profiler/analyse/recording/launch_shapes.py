@@ -121,7 +121,7 @@ def _extent(sizes: tuple[int, int, int], of: str) -> str:
 def mixed_shapes_text(shapes: Sequence[LaunchShape]) -> str:
     """Returns the caution about figures over launches of several shapes, or of different work."""
     launches = sum(shape.launches for shape in shapes)
-    return f"{launches} launches: {differences_text(shapes)}; causes are of those that take most of the time, every other figure is of all together"
+    return f"{launches} launches: {differences_text(shapes)}; causes are of those that take longest together, every other figure is of all together"
 
 
 def differences_text(shapes: Sequence[LaunchShape]) -> str:

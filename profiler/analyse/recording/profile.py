@@ -78,6 +78,9 @@ class Profile:
     groups: tuple[tuple[int, ...], ...] = ()  # the numbers of the launches of each of `shapes`
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
+    launch_ns: Mapping[int, float] = field(
+        default_factory=dict, repr=False
+    )  # by these numbers, where a time is recorded
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
     # For each metric of ncu that has no number in any launch, in how many launches it was recorded.
     numberless: Mapping[str, int] = field(default_factory=dict)
@@ -136,7 +139,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw = RecordedMetrics(run.columns("metrics", "launch", "metric", "value", "unit"), process_of)
     opcodes = _opcodes_by_launch(run, process_of)
-    groups = group_launches(chosen, raw.by_launch(BY_NAME[DURATION].ncu))
+    launch_ns = raw.by_launch(BY_NAME[DURATION].ncu)
+    groups = group_launches(chosen, launch_ns)
     return Profile(
         label=run.label,
         kernel=kernel,
@@ -152,6 +156,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         groups=tuple(numbers for _, numbers in groups),
         run=run,
         numbers=tuple(process_of),
+        launch_ns=launch_ns,
         numberless=raw.numberless(),
     )
 

@@ -17,6 +17,7 @@ from profiler.ask.show import (
     find_other_workloads,
     recordings_meant,
     show_recordings,
+    some_left_out,
 )
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
@@ -91,7 +92,7 @@ def show(
         document = partial(triage_document, index, full=full)
         print_answer(index, document, settings.format, full=full, brief=brief)
         if shown.errors:
-            raise shown.errors[0]
+            raise some_left_out(shown.errors, len(sources), are_named=settings.format != "csv")
         return
     recording = shown.recording
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))

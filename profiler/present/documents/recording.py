@@ -10,8 +10,7 @@ from pathlib import PurePath
 
 from msgspec.structs import asdict, replace as with_fields
 
-from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.headline import place_text
+from profiler.analyse.causes.cause import Cause, place_text
 from profiler.analyse.recording import overview
 from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
@@ -70,6 +69,7 @@ _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     doc.Column("share", right=True),
     doc.Column("total", "duration"),
+    doc.Column("likely saves", "duration", stays=2),
     doc.Column("launches", "number", stays=1),
     doc.Column("kernel", shrinks=True),
     doc.Column("top cause", kept=True),
@@ -152,6 +152,7 @@ def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
     return (
         share_cell(entry),
         entry.total_ns,
+        entry.likely_saves_ns,
         entry.launches,
         shortened(plain_name(entry.kernel), _NAME_WIDTH),
         top_cause_cell(entry),
@@ -179,7 +180,8 @@ def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else PurePath(run.path).name, full=full)
     everything = Spoken("`--full` shows what is left out, and", "`.manifest` of `prof.read(...)`")
-    hint = everything + " adds how it was built and recorded, with the hashes of all files."
+    hint = everything + " adds how it was built and recorded, with the hashes of all files. "
+    hint += Spoken("`--brief` shows the answer alone.", "`.headline` is the answer alone.")
     return [doc.Heading("Origin"), doc.Facts(facts), *([] if full else [doc.Text(hint)])]
 
 

@@ -16,10 +16,10 @@ from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
-from profiler.analyse.recording.index import IndexEntry, index_of
+from profiler.analyse.recording.index import IndexEntry, index_of, likely_saves_ns
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.triage import likely_saves_ns, triage
+from profiler.analyse.recording.triage import triage
 from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
 from profiler.errors import ReportError

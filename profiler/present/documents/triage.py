@@ -1,4 +1,4 @@
-"""The kernels of several recordings as a document: a row for each, the one that takes most of the time first."""
+"""The kernels of several recordings as a document: a row for each, the one in which one change is likely to save most first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
-    """Returns the sentences, a row for each kernel that takes much of the time, or `full` for all, and what to ask next."""
+    """Returns the sentences, a row for each kernel in which a change saves much, or `full` for all, and what to ask next."""
     rows, rest = (found.index, []) if full else (found.index[:_MOST_ROWS], found.index[_MOST_ROWS:])
     names = _names(found.index)
     gpus = {one.gpu for one in found.index}

@@ -38,6 +38,8 @@ _COMMAND = "`prof "  # starts one, which stays whole in prose at any length: on 
 # A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
 # causes.
 _BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=\.)(?=[A-Z])|(?<=::)(?=[^:])")
+# A place of the code stays whole, since people search for it and click on it: `kernel.cu:66`, or the opcode in `offset 0x1b0 (LDG.E)`.
+_PLACE = re.compile(r"(?<!\S)(\S+:\d+\b[,.]?|\([A-Z][A-Z0-9_.]*\))(?!\S)")
 _NAME_GOES_ON = "  "
 BELOW = " " * 4  # in front of what stands below its row
 
@@ -284,7 +286,15 @@ def _indents(cell: str) -> tuple[str, str]:
 def _parts(cell: str) -> list[str]:
     """Returns the parts between which a text may be broken; a figure stays with its unit."""
     whole = _kept_together(cell.strip(), _LONGEST_QUOTE)
-    return [part.replace(NO_BREAK, " ") for part in _BREAK.split(whole)]
+    between = _PLACE.split(whole)  # at odd numbers, the places
+    parts = [""]
+    for n, text in enumerate(between):
+        for part in [text] if n % 2 else _BREAK.split(text):
+            if part.strip(" ") and parts[-1]:
+                parts.append(part)
+            else:
+                parts[-1] += part
+    return [part.replace(NO_BREAK, " ") for part in parts]
 
 
 def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:

@@ -4,11 +4,18 @@ import msgspec
 import pytest
 
 from profiler.analyse.code.hot_loop import derive_loop_sheet
-from profiler.analyse.code.machine_code import compare_hot_loops, list_changes, loads_text, view_machine_code
+from profiler.analyse.code.machine_code import (
+    compare_hot_loops,
+    list_changes,
+    list_loads,
+    loads_text,
+    view_machine_code,
+)
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import LoopInstruction
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.code import figures, scope_text
 from tests.profiles import profile_of, profiles_in
 
@@ -184,3 +191,26 @@ def test_loads_that_may_read_any_memory_are_not_called_no_shared_loads(pair):
     generic = msgspec.structs.replace(without, opcodes=[*others, generic_load])
     assert list_changes(without, sheet, "iteration")[0].sentence.startswith("shared loads: none -> ")
     assert list_changes(generic, sheet, "iteration") == []
+
+
+def test_shared_loads_are_all_added_up_however_many_other_opcodes_a_loop_has(make_run):
+    """A loop of more opcodes than the short answer keeps, of which each runs more often than one of its shared loads."""
+    others = [(f"{opcode} R1, R2, R3", 20) for opcode in ("FADD", "FMUL", "MUFU.RCP", "I2FP.F32.S32", "F2I.S64", "DADD", "DMUL", "HADD2", "HMUL2", "SHFL.BFLY", "STG.E", "RED.E.ADD", "ATOMS.ADD", "STS.64", "STL", "LDL", "VOTE.ANY", "MATCH.ANY")]  # fmt: skip
+    code = [("LDS.64 R1, [R4]", 20), *others, ("LDS R1, [R4]", 1)]
+    (sheet,) = view_machine_code(
+        [profile_kernel(make_run({"kernel": "k", "instructions": code}), "k")]
+    ).finding.kernels
+    assert sheet.opcodes_left_out > 0
+    ((said, _),) = list_loads(sheet, "warp")
+    assert said == "shared loads: 1 LDS.64 + 0.05 LDS per warp"
+
+
+def test_places_are_named_in_the_order_of_their_samples_or_else_of_their_executions(make_run):
+    code = [("FADD R1, R2, R3", n, "k.cu", line, 0) for n, line in ((5, 1), (5, 1), (5, 2), (11, 3))]
+    sampled = {0: {"samples": 1}, 1: {"samples": 1}, 2: {"samples": 7}, 3: {"samples": 1}}
+    for samples, lines in ((sampled, (2, 1, 3)), ({}, (3, 1, 2))):
+        run = make_run(
+            {"kernel": "k", "instructions": code, "sampled": samples}, name=f"sampled-{len(samples)}"
+        )
+        (sheet,) = view_machine_code([profile_kernel(run, "k")], whole=True).finding.kernels
+        assert sheet.opcodes[0].places == [f"k.cu:{line}" for line in lines]

@@ -11,7 +11,7 @@ from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.recording import sheet_document
 from profiler.present.render.terminal import Window, document_text
-from profiler.text import duration
+from profiler.text import duration, report_name
 from tests.profiles import profile_in, sheets_of
 
 
@@ -75,7 +75,7 @@ def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(s
     one, other, said = pair_of_main_shapes(everything, everything)
     assert len(one.shapes) == one.launches == other.launches == 1
     assert said == [
-        "the launches of 65,536 blocks of 128 threads, which take most of the time (1 of 3 and 1 of 3), are compared"
+        "the launches of 65,536 blocks of 128 threads, which take longest (1 of 3 and 1 of 3), are compared"
     ]
     comparison = compare_profiles(everything, everything)
     assert comparison.before.launches == 1
@@ -105,8 +105,7 @@ def test_launches_that_take_most_of_the_time_are_compared_also_if_their_grids_di
     one, other, said = pair_of_main_shapes(mixed, alike)
     assert (one.launches, other) == (1, alike)
     assert said == [
-        "the launches that take most of the time are compared: 1 of 3, of 65,536 blocks of 128 threads, with 15 of 15, of "
-        "32 x 32 blocks of 256 threads"
+        f"of {report_name(mixed.label)}, the launches that take longest are compared: 1 of 3, of 65,536 blocks of 128 threads"
     ]
     assert pair_of_main_shapes(alike, alike) == (alike, alike, [])
 
@@ -173,8 +172,10 @@ def sweep(make_run):
 def test_the_launch_that_takes_most_of_the_time_stands_alone(sweep):
     (sheet,) = sheets_of(sweep(10.0, 62.0, 600.0, 6400.0))
     assert sheet.headline.what.startswith(
-        "k takes 6.400 ms under the profiler, in that one of its 4 launches"
+        "k takes 6.400 ms under the profiler, in that one of its 4 launches that takes longest,"
     )
+    (equal,) = sheets_of(sweep(30.0, 31.0, 32.0, 32.5, grids=[64, 32, 16, 16]))
+    assert "in those 2 of its 4 launches that are alike and take longest together," in equal.headline.what
     assert {one.launches for one in sheet.metrics} == {1}
     (caution,) = [one for one in sheet.cautions if "same work" in one]
     assert caution.startswith(
@@ -196,6 +197,20 @@ def test_a_comparison_takes_the_same_places_of_two_programs_that_launch_as_often
     assert [side.numbers for side in pair_of_main_shapes(after, before)[:2]] == [(0,), (0,)]
     fewer = profile_kernel(sweep(100.0, 20.0), "k")  # no launch is at the place of another
     assert [side.numbers for side in pair_of_main_shapes(before, fewer)[:2]] == [(2,), (0,)]
+
+
+def test_launches_that_take_as_long_as_those_at_the_same_places_are_compared_as_well(sweep):
+    """The first program sums in two steps; the second launches the same work as often, and loses none of it."""
+    before = profile_kernel(sweep(150.0, 151.0, 3.0, grids=[4096, 4096, 64]), "k")
+    after = profile_kernel(sweep(680.0, 682.0, 684.0), "k")
+    one, other, said = pair_of_main_shapes(before, after)
+    assert (one.numbers, other) == ((0, 1), after)
+    compared = "the launches that take longest are compared: 2 of 3, of 4,096 blocks of 256 threads"
+    assert said == [f"of the first, {compared}"]  # both have one name
+    mirrored = pair_of_main_shapes(after, before)
+    assert (mirrored[0], mirrored[1].numbers, mirrored[2]) == (after, (0, 1), [f"of the second, {compared}"])
+    unlike = profile_kernel(sweep(680.0, 682.0, 500.0), "k")  # a clock alone does not explain the last one
+    assert pair_of_main_shapes(before, unlike)[1].numbers == (0, 1)
 
 
 def test_launches_at_the_same_places_that_are_unlike_are_not_taken_for_the_same(sweep):

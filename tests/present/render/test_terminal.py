@@ -192,6 +192,27 @@ def test_the_ids_of_runs_stay_whole_in_plain_rows():
     assert run in words(document_text(document, Window(width=45)))
 
 
+def test_plain_rows_say_a_shared_value_once_and_keep_names_whole_that_differ_in_their_middle():
+    run = "20261123t093038z-gemm-6-dff79ca0222e"
+    names = [f"derived__avg_thread_executed_{middle}_with_predicate_true" for middle in ("inst", "memory")]
+    document = rows_document(("run_id", "metric", "value"), [(run, name, 1.5) for name in names])
+    text = document_text(document, Window(width=50))
+    assert " ".join(text.split()).endswith(f"in every row: run_id {run}, value 1.5")
+    assert all(name in text.replace("\n  ", "") for name in names)
+    assert "…" not in text
+    other = rows_document(("run_id", "metric"), [(run, names[0]), ("another", names[1])])
+    assert run in document_text(other, Window(width=70)).split()
+    assert "in every row" not in document_text(document, Window(width=200))
+
+
+@pytest.mark.parametrize("place", ["triton_mm.py:16", "offset 0x1b0 (LDG.E)", "a_file.cu:7, b_file.cu:9"])
+def test_a_place_is_broken_at_spaces_only(place):
+    """People search for it, and click on it."""
+    text = table_text(("share", "top cause"), [("67.8 %", f"loads-not-overlapped at {place}")], width=29)
+    assert "loads-not-overlapped" in text.split()
+    assert set(place.split()) <= set(text.split())
+
+
 def test_a_row_alone_says_everything():
     header, rows = SEVERAL_KERNELS
     table = table_text(header, rows[:1], right=(0, 1, 2), kept=(3,), optional=(2, 4), width=30)

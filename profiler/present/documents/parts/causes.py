@@ -8,17 +8,22 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, CodePlace, FullerRun, Headline
+from profiler.analyse.causes.cause import (
+    Cause,
+    CodePlace,
+    FullerRun,
+    Headline,
+    has_place,
+    name_and_place,
+    place_text,
+)
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
     call_text,
     flag_of_lines,
-    has_place,
     hidden_together,
     main_place,
-    name_and_place,
-    place_text,
     split_advice,
     tells_bound,
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace as with_fields
 
 from profiler.analyse.code.code import ENDED, Instruction
-from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
+from profiler.analyse.code.hot_loop import LoopSheet, PlacedOpcode, PlaceWeight, heaviest
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.code.regions import Region
@@ -18,7 +18,7 @@ from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide,
 from profiler.text import mean_count, number, report_name, short_place
 
 Entry = TypeVar("Entry")
-Counts = tuple[OpcodeCount | None, ...]
+Counts = tuple[PlacedOpcode | None, ...]
 
 _PLACES = 2
 _MOST_OF_LOOP_PCT = 50.0  # of its samples
@@ -31,20 +31,23 @@ _WAITS_AT_EXIT_PCT = 3.0  # of the samples: a cause that would save less is not 
 SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
 
 
-def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, at_exit: bool) -> Section:
+def count_code(code: MachineCode, stretches: Sequence[Stretch[PlacedOpcode]], *, at_exit: bool) -> Section:
     """Returns the counts by opcode, and what a count such as `32 x 4` means: 32 stretches that are alike.
 
     Address arithmetic, counters and moves are added up in one row, because the other instructions
     characterise a loop.
     """
     by_step = code.per == "step"
+    per = (
+        "" if by_step and len(code.kernels) > 1 else "per "
+    )  # four columns of two sides need the room for lines
     columns = (
         CodeColumn(
-            f"per {UNIT_TEXT[code.per]}" if code.per in ("warp", "call") else "iteration",
+            f"{per}{UNIT_TEXT['iteration' if by_step else code.per]}",
             is_right=True,
             gives_way=2 if by_step else None,
         ),
-        CodeColumn(UNIT_TEXT["step"] if by_step else "", is_right=True),
+        CodeColumn(f"{per}{UNIT_TEXT['step']}" if by_step else "", is_right=True),
         CodeColumn("opcode"),
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", is_right=True, gives_way=0),
@@ -94,7 +97,7 @@ def _block(
 class _Copies(NamedTuple):
     """An opcode of as many stretches that are alike, with their counts and samples added up."""
 
-    all: OpcodeCount
+    all: PlacedOpcode
     times: int
 
 
@@ -108,7 +111,7 @@ class _Stretch(NamedTuple):
     rest: list[Counts]
 
 
-def _folded(stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]) -> list[list[_Alike]]:
+def _folded(stretches: Sequence[Stretch[PlacedOpcode]], quiet: Callable[[str], bool]) -> list[list[_Alike]]:
     """Returns the rows that matter of each stretch, then one row that adds up the others, which are `quiet`.
 
     Stretches that do the same, as the copies of an unrolled loop, are one, where the first of them stands.
@@ -120,7 +123,7 @@ def _folded(stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bo
 
 
 def _with_rest_apart(
-    stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]
+    stretches: Sequence[Stretch[PlacedOpcode]], quiet: Callable[[str], bool]
 ) -> list[_Stretch]:
     """Divides the rows of each stretch. A stretch that holds only others joins the stretch before it."""
     divided: list[_Stretch] = []
@@ -153,7 +156,7 @@ def _sums(rows: Sequence[Counts], times: int, name: str = "") -> _Alike:
     return tuple(_sum(side, times, name) for side in zip(*rows, strict=True))
 
 
-def _sum(counts: Sequence[OpcodeCount | None], times: int, name: str) -> _Copies | None:
+def _sum(counts: Sequence[PlacedOpcode | None], times: int, name: str) -> _Copies | None:
     """Returns the counts of one side added up, under the `name` if they are of several opcodes."""
     there = [one for one in counts if one is not None]
     if not there:
@@ -161,15 +164,19 @@ def _sum(counts: Sequence[OpcodeCount | None], times: int, name: str) -> _Copies
     samples = [one.samples_pct for one in there if one.samples_pct is not None]
     total, sampled = sum(one.count for one in there), sum(samples) if samples else None
     if name:
-        return _Copies(OpcodeCount(name, total, None, _waiting_places(there), sampled), times)
+        return _Copies(PlacedOpcode(name, total, None, _waiting_places(there), sampled), times)
     return _Copies(with_fields(there[0], count=total, samples_pct=sampled), times)
 
 
-def _waiting_places(counts: Sequence[OpcodeCount]) -> list[str]:
-    """Returns the source lines of the opcode of these that waits longest, if they wait longer than all that have a row of their own."""
+def _waiting_places(counts: Sequence[PlacedOpcode]) -> list[str]:
+    """Returns the source lines of these opcodes, if they wait longer than all that have a row of their own; where they wait longest first."""
     if sum(one.samples_pct or 0.0 for one in counts) <= _MOST_OF_LOOP_PCT:
         return []
-    return max(counts, key=lambda one: one.samples_pct or 0.0).places
+    weights: dict[str, PlaceWeight] = {}
+    for place, (samples, executed) in (weight for one in counts for weight in one.weights.items()):
+        before = weights.get(place, (0, 0.0))
+        weights[place] = (before[0] + samples, before[1] + executed)
+    return heaviest(weights)
 
 
 def _count_cells(code: MachineCode, copies: _Copies, sheet: LoopSheet) -> Sequence[CodeCell]:
@@ -211,7 +218,7 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
 def _instruction_cells(one: Instruction, sheet: LoopSheet) -> Sequence[CodeCell]:
     return (
         CodeCell(number(one.executed)),
-        CodeCell(f"{one.offset:x}", quiet=True),
+        CodeCell(f"{one.offset:#x}", quiet=True),
         CodeCell(one.text, width_bits(one.opcode), is_plumbing(one.opcode)),
         CodeCell(_short_places([one.place] if one.place else [], sheet), quiet=True),
         CodeCell("" if one.samples is None else number(one.samples)),
@@ -222,14 +229,14 @@ def _instruction_cells(one: Instruction, sheet: LoopSheet) -> Sequence[CodeCell]
 # Records
 
 
-def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> Records:
+def count_records(code: MachineCode, stretches: Sequence[Stretch[PlacedOpcode]]) -> Records:
     """Returns a record for each count, with values in full.
 
     `stretch` numbers the stretches that barriers and branches divide.
     """
     names = ("opcode", "bits", "count", "per_step", "samples_pct", "source")
 
-    def cells(one: OpcodeCount, sheet: LoopSheet) -> list[Plain]:
+    def cells(one: PlacedOpcode, sheet: LoopSheet) -> list[Plain]:
         per_step = one.count / sheet.steps if sheet.steps else None
         return [one.opcode, one.width_bits, one.count, per_step, one.samples_pct, " ".join(one.places)]
 

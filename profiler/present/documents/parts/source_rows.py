@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.headline import has_place
+from profiler.analyse.causes.cause import Cause, has_place
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.code.regions import Region
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
