@@ -179,17 +179,22 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     a row.
     """
 
+    # The address alone, without the descriptor before it and the stored value behind it.
+    text = site.instruction.text.rpartition("[")[2].partition("]")[0]
+    address = frozenset({*REGISTER.findall(text), *_upper_halves(text)})
+    return _pointers_in(evidence, address, tuple(sources_of(evidence, site, address)))
+
+
+@kept_of_code
+def _pointers_in(evidence: Evidence, address: frozenset[str], sources: tuple[Site, ...]) -> frozenset[str]:
+    """Returns the pointers in the registers of an address, which these `sources` wrote: accesses beside each other have them in common."""
+
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [one for one in sites if one.kind not in ACCESSES]
 
-    # The address alone, without the descriptor before it and the stored value behind it.
-    text = site.instruction.text.rpartition("[")[2].partition("]")[0]
-    address = {*REGISTER.findall(text), *_upper_halves(text)}
-    makers = reach(
-        computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))
-    )
-    read = site.use.inputs.union(*(one.use.inputs for one in makers))
-    factors = {factor for one in makers for factor in sources_of(evidence, one, factors_of(one))}
+    makers = reach(computed(sources), lambda one: computed(sources_of(evidence, one)))
+    read = address.union(*(one.use.inputs for one in makers))
+    factors = {factor for one in makers for factor in _factors_in(evidence, one.function).get(one, ())}
     return frozenset(
         parameter
         for one in makers
@@ -197,6 +202,13 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
         and (not one.opcode.startswith(_LOADING) or (one not in factors and read.issuperset(one.use.written)))
         for parameter in PARAMETER.findall(one.instruction.text)
     )
+
+
+@kept_of_code
+def _factors_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
+    """Returns for each instruction of a function that multiplies what made its factors."""
+    sites = evidence.by_function[function]
+    return {site: sources_of(evidence, site, factors) for site in sites if (factors := factors_of(site))}
 
 
 def factors_of(site: Site) -> set[str]:
