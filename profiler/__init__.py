@@ -336,14 +336,14 @@ def source_lines(
     kernel_name: str | None = None,
     nvtx: str | None = None,
     launch: int | str | None = None,
-) -> SourceLines:
-    """Returns the executed instructions and stall samples of each source line of the longest kernel; raises MetricsMissing without lines."""
+) -> SourceLines | None:
+    """Returns the executed instructions and stall samples of each source line of the longest kernel, or None without lines."""
     from profiler.ask.named.settings import Settings
-    from profiler.ask.show import require_lines
+    from profiler.ask.show import find_lines
     from profiler.python.named import asked_of, run_of
 
     asked = asked_of(recording, kernel_name, nvtx, launch)
-    return require_lines(run_of(asked.recording, asked.nvtx, asked.launch), Settings(), asked.kernel_name)
+    return find_lines(run_of(asked.recording, asked.nvtx, asked.launch), Settings(), asked.kernel_name)
 
 
 @advised()

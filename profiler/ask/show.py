@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from msgspec.structs import replace as with_fields
 
 from profiler.analyse.causes.cause import FullerRun
-from profiler.analyse.causes.headline import NO_LINES, without_source
-from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
     choose_kernels,
@@ -38,7 +36,7 @@ from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_longest, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.presets import SAMPLED
-from profiler.errors import KernelNotFound, MetricsMissing, ReportError, RunNotFound, RunUnusable
+from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run import Run
@@ -240,18 +238,6 @@ def find_lines(run: Run, settings: Settings, kernel_name: str | None) -> SourceL
     """
     (profile,), _ = profile_longest([run], settings, kernel_name)
     return find_source_lines(run, profile.kernel) if profile.kernel else None
-
-
-def require_lines(run: Run, settings: Settings, kernel_name: str | None) -> SourceLines:
-    """Returns the same lines; raises an error that says how to record or compile the kernel if there are none."""
-    (profile,), _ = profile_longest([run], settings, kernel_name)
-    if (found := find_source_lines(run, profile.kernel)) is not None:
-        return found
-    read_counted_code(profile)  # raises where no machine code is recorded
-    raise MetricsMissing(
-        f"{profile.label}: {NO_LINES.lower()} for {profile.kernel}",
-        remedy=without_source(profile.kernel, run.manifest.program).removeprefix(f"{NO_LINES}. "),
-    )
 
 
 def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
