@@ -630,7 +630,7 @@ def _add_launch(builders, number, launch):
     kernel = launch.get("kernel", "k")
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
-        launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
+        launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=launch.get("mangled", kernel),
         gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx, **_axes("grid", launch), **_axes("block", launch), **launch.get("shape", {}),
     )  # fmt: skip
     duration = {"duration_ns": (launch["ns"], "ns")} if "ns" in launch else {}

@@ -11,10 +11,15 @@ from datetime import datetime
 from statistics import median
 
 from profiler.analyse.compare.calls import unlike_arguments
-from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import CLOCK_TOLERANCE, doubts_of, is_part_of_step
-from profiler.analyse.recording.kernel_names import base_name, plain_name, short_names, words_of
+from profiler.analyse.recording.kernel_names import (
+    base_name,
+    names_of_sides,
+    plain_name,
+    short_names,
+    words_of,
+)
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, timings_of
 from profiler.catalog.metrics import DURATION

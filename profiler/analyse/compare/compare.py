@@ -27,8 +27,6 @@ from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.metric_order import in_telling_order
 from profiler.analyse.compare.quantities import bounded_exp
 from profiler.analyse.compare.speedup_sentence import (
-    BY_ORDER,
-    names_of_sides,
     on_condition,
     ratio_sentence,
     two_kernels_sentence,
@@ -36,7 +34,7 @@ from profiler.analyse.compare.speedup_sentence import (
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
 from profiler.analyse.compare.why import find_conflicts, limits_text, why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_names import called_name
+from profiler.analyse.recording.kernel_names import BY_ORDER, called_name, names_of_sides
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference

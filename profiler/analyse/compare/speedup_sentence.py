@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from profiler.analyse.findings import Basis, Speedup
-from profiler.analyse.recording.kernel_names import base_name
+from profiler.analyse.recording.kernel_names import BY_ORDER, names_of_sides
 from profiler.analyse.statistics.single_launches import is_beyond_launches, launches_apart_text
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
-BY_ORDER = ("the first", "the second")  # what sides of one name are called
 _WHICH = "Which of"
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
@@ -16,20 +15,6 @@ _NO_INTERVAL = ". A single launch gives no interval"
 _PLAINLY = 2.0
 _WHERE: dict[Basis, str] = {"unprofiled": "without", "profiled": "under"}
 _APART = ". Single launches of one kernel differ by up to {}"
-
-
-def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
-    """Returns a name for each side: the file's without its folders, or the kernels' if both are of one recording.
-
-    Sides of one name are called by their order.
-    """
-    one, other = map(report_name, labels)
-    if one != other:
-        return one, other
-    first, second = map(base_name, kernels)
-    if labels[0] != labels[1]:
-        return labels
-    return (first, second) if first != second else BY_ORDER
 
 
 def ratio_sentence(

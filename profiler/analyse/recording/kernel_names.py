@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from profiler.text import common_start, cut
+from profiler.text import common_start, cut, report_name
 
 # The hash with which Numba distinguishes versions of a function, and the types of template arguments.
 _TAGS = re.compile(r"\[abi:[^\]]*\]")
@@ -16,6 +16,7 @@ _OF_NO_USE = re.compile(rf"\((?:int|bool|unsigned int|long|unsigned long|char|sh
 
 # How one compiler and another write a namespace without a name.
 _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
+BY_ORDER = ("the first", "the second")  # what sides of one name are called
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
 # Words of a name, or a single letter before a version's number, as in `k5`, but not before the bits of a type, as in `f32`; those of
 # `_GENERAL` and `_OF_MACHINE` say nothing of what is computed.
@@ -135,3 +136,17 @@ def pattern_of(kernel: str, kernels: Iterable[str]) -> str:
 def choice_of(kernel: str, kernels: Iterable[str]) -> str:
     """Returns the option of a command, quoted for a shell, that chooses this one of the kernels."""
     return f"-k {shlex.quote(pattern_of(kernel, kernels))}"
+
+
+def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Returns a name for each side: the file's without its folders, or the kernels' if both are of one recording.
+
+    Sides of one name are called by their order.
+    """
+    one, other = map(report_name, labels)
+    if one != other:
+        return one, other
+    first, second = map(base_name, kernels)
+    if labels[0] != labels[1]:
+        return labels
+    return (first, second) if first != second else BY_ORDER

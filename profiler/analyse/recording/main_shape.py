@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from profiler.analyse.compare.speedup_sentence import names_of_sides
+from profiler.analyse.recording.kernel_names import names_of_sides
 from profiler.analyse.recording.launch_shapes import LaunchShape, differences_text, shape_text
 from profiler.analyse.recording.profile import Profile, profile_kernel
 

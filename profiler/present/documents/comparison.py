@@ -14,8 +14,7 @@ from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.metric_order import repeated
-from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
-from profiler.analyse.recording.kernel_names import without_tags
+from profiler.analyse.recording.kernel_names import BY_ORDER, names_of_sides, without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE

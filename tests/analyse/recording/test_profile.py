@@ -16,6 +16,13 @@ def test_only_launches_of_the_kernel_count(make_profile):
     assert profile.series["duration_ns"].values == (1.0, 3.0)
 
 
+def test_another_kernel_of_the_recording_says_nothing_about_the_language(make_profile):
+    numba = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
+    beside = ({"mangled": "_Z1kPf"}, {"kernel": "other", "mangled": numba})
+    assert make_profile(*beside).language == "CUDA C++"
+    assert make_profile({"mangled": numba}).language == "Numba"
+
+
 @pytest.mark.parametrize("absent", [None, math.inf, -math.inf])
 def test_a_launch_without_a_value_is_left_out_and_never_zero(make_profile, absent):
     assert make_profile({"ns": 5.0}, {"ns": absent}).series["duration_ns"].values == (5.0,)

@@ -13,7 +13,7 @@ from profiler.analyse.code.hot_loop import LoopSheet, PlacedOpcode, PlaceWeight,
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.code.regions import Region
-from profiler.analyse.compare.speedup_sentence import names_of_sides
+from profiler.analyse.recording.kernel_names import names_of_sides
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records, Section, Text
 from profiler.text import mean_count, number, report_name, short_place
 

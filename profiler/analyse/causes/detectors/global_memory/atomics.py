@@ -38,7 +38,7 @@ _Fences = Literal[
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the atomics cost, and why. `waiting` and `busy` are in percent of the time."""
+    """How long warps wait for the atomics, how long these keep units busy, both in percent of the time, and what makes them slow."""
 
     spared: Mapping[
         Site, float
