@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from profiler.errors import StoreNotWritable
+from profiler.errors import CompactBusy, StoreNotWritable
 from profiler.store.disk import flush
 from profiler.store.packs.layout import PACK_FILE, REPORTS_FOLDER, is_pack
 from profiler.store.packs.write import PackWriter
@@ -68,7 +68,13 @@ class ObjectPublisher:
         self._files = place.files()
 
     def has(self, name: str) -> bool:
-        return name in self._files
+        return bool(self._sizes([name]))
+
+    def _sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Returns the size of each of these files that is there."""
+        if not self._files.keys() >= {*names}:  # another machine may have packed since they were listed
+            self._files |= self._place.files()
+        return {name: self._files[name] for name in names if name in self._files}
 
     def tidy(self, packed: Iterable[str]) -> None:
         """Removes what killed calls left: files of `packed` runs without a manifest, and packs never finished."""
@@ -80,14 +86,20 @@ class ObjectPublisher:
     def publish(self, writer: PackWriter) -> str:
         name = writer.close()
         files = [path for path in writer.folder.iterdir() if path.name != PACK_FILE]
+        copies = writer.reports.items()
+        sizes = self._sizes(writer.reports.values())
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(lambda path: self._place.put(f"{name}/{path.name}", path), files))
-            copies = writer.reports.items()
-            list(threads.map(lambda copy: self._place.copy(copy[1], f"{name}/{copy[0]}"), copies))
+            try:
+                list(threads.map(lambda copy: self._place.copy(copy[1], f"{name}/{copy[0]}"), copies))
+            except FileNotFoundError as error:
+                raise CompactBusy(
+                    f"{self._place.root}: another prof has just moved runs that were to be packed"
+                ) from error
         self._place.put(f"{name}/{PACK_FILE}", writer.folder / PACK_FILE)
         there = self._place.files(f"{name}/")
         wanted = {f"{name}/{path.name}": path.stat().st_size for path in files}
-        wanted |= {f"{name}/{report}": self._files[source] for report, source in copies}
+        wanted |= {f"{name}/{report}": sizes[source] for report, source in copies}
         if any(there.get(one) != size for one, size in wanted.items()):
             raise StoreNotWritable(f"{self._place.shown(name)}: not all of its files are there as written")
         self._staging.discard(writer.folder)

@@ -20,7 +20,9 @@ from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.compact import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.joined_parquet import read_footer
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
-from profiler.store.packs.publish import stored_files
+from profiler.store.packs.publish import publisher_for, stored_files
+from profiler.store.packs.write import add_to_one
+from profiler.store.runs.commit import Staging
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
@@ -438,6 +440,30 @@ def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path, 
     after = packed(RunStore(url))
     assert contents(url) == before
     assert not any(map(after.index.pack_of, loose(after)))
+
+
+@pytest.fixture
+def late(make_runs, tmp_path):
+    """A machine that listed the files at a URL, and the runs that another machine has packed there since."""
+    store = at_url(make_runs(FEW), f"memory://packed-{next(NAMES)}")
+    with Staging(tmp_path / "late") as staging:
+        publisher = publisher_for(store.place, staging)
+        after = packed(store)
+        yield publisher, add_to_one([], after.open(after.ids()[0]), staging.folder)
+
+
+def test_reports_that_another_machine_has_packed_since_are_found(late):
+    publisher, writer = late
+    assert all(map(publisher.has, writer.reports.values()))
+    name = publisher.publish(writer)
+    assert all(publisher.has(f"{name}/{report}") for report in writer.reports)
+
+
+def test_a_machine_whose_reports_another_has_just_moved_says_so(late):
+    publisher, writer = late
+    publisher.remove([Path(source).parts[0] for source in writer.reports.values() if publisher.has(source)])
+    with pytest.raises(CompactBusy, match="another prof has just moved runs that were to be packed"):
+        publisher.publish(writer)
 
 
 @pytest.mark.slow
