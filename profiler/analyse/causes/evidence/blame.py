@@ -8,7 +8,7 @@ instruction before the wait counts, going back through the loop around it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
@@ -31,9 +31,10 @@ class Waits(dict[str, float]):
 _PRODUCERS: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "mio"),
+    "barrier": ("barrier",),
+    "membar": ("barrier",),
 }  # fmt: skip
-# A warp is sampled as waiting at the instruction after the barrier.
-_ANY_BEFORE: dict[str, tuple[Kind, ...]] = {"barrier": ("barrier",), "membar": ("barrier",)}
+_AT_BARRIER = ("barrier", "membar")  # a warp is sampled as waiting at the instruction after the barrier
 _WAITS_FOR_COPIES = ("LDGDEPBAR", "DEPBAR", "SYNCS", "BAR", "FENCE", "WARPGROUP")
 
 
@@ -45,9 +46,14 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
         by_function.setdefault(site.function, []).append(site)
     for function, members in by_function.items():
         loops = _innermost(members, loops_in(code)[function])
+        late = {
+            reason: [place for place, one in enumerate(members) if _arrives_late(one, kinds)]
+            for reason, kinds in _PRODUCERS.items()
+        }
         for index, site in enumerate(members):
             for reason, count in site.waits.items():
-                producer = _producer(members, index, reason, loops.get(index))
+                before = _before(members, late.get(reason, []), index, loops.get(index))
+                producer = _producer(members, before, index, reason)
                 charged[producer or site][reason] += count
     return charged
 
@@ -62,19 +68,15 @@ def _innermost(members: Sequence[Site], loops: Iterable[Loop]) -> dict[int, rang
     return found
 
 
-def _producer(members: Sequence[Site], index: int, reason: str, loop: range | None) -> Site | None:
-    """Returns what the instruction at `index` waits for; of several, the nearest before it."""
+def _producer(members: Sequence[Site], before: Iterable[Site], index: int, reason: str) -> Site | None:
+    """Returns what the instruction at `index` waits for, of those `before` it that a warp waits for with this reason."""
     waiting = members[index]
     if reason == "barrier" and waiting.kind == "tensor" and members[max(0, index - 1)].kind != "barrier":
         return _product_of_group(members, index)
-    kinds = _PRODUCERS.get(reason)
-    if kinds is None or waiting.instruction.name in _WAITS_FOR_COPIES:
-        kinds = kinds or _ANY_BEFORE.get(reason, ())
-        before = _before(members, index, loop) if kinds else ()
-        return _nearest((one for one in before if one.kind in kinds), _has_an_acting_lane)
+    if reason in _AT_BARRIER or waiting.instruction.name in _WAITS_FOR_COPIES:
+        return _nearest(before, _has_an_acting_lane)
     needed = waiting.use.named
-    late = (one for one in _before(members, index, loop) if _arrives_late(one, kinds))
-    return _nearest(late, lambda one: not needed.isdisjoint(one.use.written))
+    return _nearest(before, lambda one: not needed.isdisjoint(one.use.written))
 
 
 def _nearest(sites: Iterable[Site], is_meant: Callable[[Site], bool]) -> Site | None:
@@ -109,16 +111,20 @@ def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:
     return site.kind in kinds and site.instruction.name not in BESIDE_SPECIAL
 
 
-def _before(members: Sequence[Site], index: int, loop: range | None) -> Iterable[Site]:
-    """Yields the instructions before this one, the nearest first: of this iteration, of the one before, and of the code before the loop.
+def _before(members: Sequence[Site], places: Sequence[int], index: int, loop: range | None) -> Iterator[Site]:
+    """Yields the instructions at these places before this one, the nearest first: of this iteration, of the one before, and of the code before the loop.
 
     The code before the loop comes second if it leads to more than half of the iterations.
     """
-    if loop is None:
-        yield from reversed(members[:index])
-        return
-    leading, turn_before = range(loop.start), range(index, loop.stop)
-    entering = members[leading[-1]].executed if leading else 0.0
-    goes_round = 2 * entering <= members[index].executed
-    places = (range(loop.start, index), *((turn_before, leading) if goes_round else (leading, turn_before)))
-    yield from (members[place] for one in places for place in reversed(one))
+    parts: tuple[range, ...] = (range(index),)
+    if loop is not None:
+        leading, turn_before = range(loop.start), range(index, loop.stop)
+        entering = members[leading[-1]].executed if leading else 0.0
+        goes_round = 2 * entering <= members[index].executed
+        parts = (
+            range(loop.start, index),
+            *((turn_before, leading) if goes_round else (leading, turn_before)),
+        )
+    for part in parts:
+        inside = slice(bisect_left(places, part.start), bisect_left(places, part.stop))
+        yield from (members[place] for place in reversed(places[inside]))

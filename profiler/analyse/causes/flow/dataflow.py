@@ -37,9 +37,6 @@ OF_BLOCK = "SR_CTAID"  # the index of a block, whichever dimension of the grid
 # Special registers: of a thread in its block, of a block, and of a lane.
 INDICES = ("SR_TID", OF_BLOCK, "SR_LANEID")
 PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
-# Instructions that read a parameter of 64 bits, such as a pointer. Sizes of 32 bits are multiplied and compared instead.
-_LOADING = ("LDC.64", "ULDC.64")
-_OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 _SUMS_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV", "IMAD.X")
 
 
@@ -64,11 +61,11 @@ def _address_registers_in(text: str) -> frozenset[str]:
     for address in _ADDRESS.findall(text):
         found |= set(REGISTER.findall(address))
         # Of the two addresses of a copy to shared memory, only the one that it loads from has 64 bits.
-        found |= _upper_halves(address)
+        found |= upper_halves(address)
     return frozenset(found)
 
 
-def _upper_halves(address: str) -> set[str]:
+def upper_halves(address: str) -> set[str]:
     return {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
 
 
@@ -108,7 +105,7 @@ def find_processing(evidence: Evidence) -> Set[Site]:
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that last wrote what this one reads, or only these `registers` of it; the nearest first."""
     if registers is None:
-        return _sources_in(evidence, site.function)[site]
+        return _sources_of_all(evidence)[site]
     sites = evidence.by_function[site.function]
     here = evidence.place(site, sites)
     last_writer = _finder_of_last_writer(evidence, site.function)
@@ -128,6 +125,20 @@ def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
         found[site] = _nearest_first(sites, here, [writer for writer in writers if writer is not None])
         before |= dict.fromkeys(site.use.written, here)
     return found
+
+
+@kept_of_code
+def _sources_of_all(evidence: Evidence) -> dict[Site, list[Site]]:
+    """Returns the sources of each instruction, of whichever function."""
+    return {site: found for one in evidence.by_function for site, found in _sources_in(evidence, one).items()}
+
+
+@kept_of_code
+def _sources_since_access(evidence: Evidence) -> dict[Site, list[Site]]:
+    """Returns the sources of each instruction; none of an access, since what made its address is another question."""
+    return {
+        site: [] if site.kind in ACCESSES else sources for site, sources in _sources_of_all(evidence).items()
+    }
 
 
 def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) -> list[Site]:
@@ -170,45 +181,6 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])
     return sources_of(evidence, store, {value}) if value else []
-
-
-def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
-    """Returns the 64-bit parameters from which an address is computed: the arrays that the access may be to.
-
-    One load may bring two parameters of 32 bits. An address needs only one of these, or multiplies by one, such as the length of
-    a row.
-    """
-
-    # The address alone, without the descriptor before it and the stored value behind it.
-    text = site.instruction.text.rpartition("[")[2].partition("]")[0]
-    address = frozenset({*REGISTER.findall(text), *_upper_halves(text)})
-    return _pointers_in(evidence, address, tuple(sources_of(evidence, site, address)))
-
-
-@kept_of_code
-def _pointers_in(evidence: Evidence, address: frozenset[str], sources: tuple[Site, ...]) -> frozenset[str]:
-    """Returns the pointers in the registers of an address, which these `sources` wrote: accesses beside each other have them in common."""
-
-    def computed(sites: Iterable[Site]) -> list[Site]:
-        return [one for one in sites if one.kind not in ACCESSES]
-
-    makers = reach(computed(sources), lambda one: computed(sources_of(evidence, one)))
-    read = address.union(*(one.use.inputs for one in makers))
-    factors = {factor for one in makers for factor in _factors_in(evidence, one.function).get(one, ())}
-    return frozenset(
-        parameter
-        for one in makers
-        if one.opcode.startswith(_OF_64_BITS)
-        and (not one.opcode.startswith(_LOADING) or (one not in factors and read.issuperset(one.use.written)))
-        for parameter in PARAMETER.findall(one.instruction.text)
-    )
-
-
-@kept_of_code
-def _factors_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
-    """Returns for each instruction of a function that multiplies what made its factors."""
-    sites = evidence.by_function[function]
-    return {site: sources_of(evidence, site, factors) for site in sites if (factors := factors_of(site))}
 
 
 def factors_of(site: Site) -> set[str]:
@@ -329,12 +301,12 @@ def address_comes_of(evidence: Evidence, access: Site, sites: Iterable[Site]) ->
 
 def all_makers(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
     """Returns these instructions and all whose results led to theirs, the nearest first."""
-    return reach(sites, lambda one: sources_of(evidence, one))
+    return reach(sites, _sources_of_all(evidence).__getitem__)
 
 
 def makers_since_access(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
     """Returns these instructions and all whose results led to theirs, back to accesses to memory: what made their addresses is left out."""
-    return reach(sites, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+    return reach(sites, _sources_since_access(evidence).__getitem__)
 
 
 def predicates_read(site: Site) -> frozenset[str]:

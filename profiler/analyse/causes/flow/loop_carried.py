@@ -10,13 +10,13 @@ from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
-    find_pointers,
     makers_of_value,
     reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.memory.staging import stored_registers
 from profiler.analyse.causes.flow.memory.through_memory import find_stores_in_chains
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import find_steady, has_fixed_address
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop

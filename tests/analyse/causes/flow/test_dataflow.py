@@ -9,7 +9,6 @@ from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     OF_BLOCK,
     find_address_work,
-    find_pointers,
     find_processing,
     sources_of,
 )
@@ -162,33 +161,6 @@ def test_a_branch_that_no_lane_took_passes_nothing_by(lanes_taking_it, depends):
     evidence = evidence_of("LDG.E R4, [R2.64]", "@!P0 BRA 0x30", "MOV R4, R9", "FADD R6, R4, R4", facts={1: {"acting": lanes_taking_it}})  # fmt: skip
     depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert (evidence.sites[3] in depending) == depends
-
-
-@pytest.mark.parametrize(
-    ("place", "pointers"),
-    [
-        ("IMAD R2, R9, R3, RZ", {"c[0x0][0x210]"}),  # the second of two sizes that were loaded at once
-        ("IMAD R4, R8, R9, RZ", {"c[0x0][0x210]"}),  # both of them: a product of sizes
-        ("IMAD.WIDE R4, R11, 0x4, R8", {"c[0x0][0x210]", "c[0x0][0x218]"}),
-    ],
-)
-def test_a_pair_of_sizes_is_no_array_that_an_address_points_into(place, pointers):
-    evidence = evidence_of(
-        "LDC.64 R8, c[0x0][0x218]", "LDC.64 R6, c[0x0][0x210]", place, "IMAD.WIDE R2, R2, 0x4, R6", "IMAD.WIDE R2, R4, 0x4, R2", "LDG.E R5, [R2.64]"
-    )  # fmt: skip
-    assert find_pointers(evidence, evidence.sites[-1]) == pointers
-
-
-def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
-    halves = ("ULDC.64 UR8, c[0x0][0x210]", "LEA R4, P0, R11, UR8, 0x2", "LEA.HI.X R5, R11, UR9, R12, 0x2, P0")  # fmt: skip
-    evidence = evidence_of(*halves, "LDG.E R10, desc[UR6][R4.64]")
-    assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
-
-
-def test_what_is_stored_is_no_part_of_the_address():
-    stored = ("LDC.64 R4, c[0x0][0x210]", "LDC.64 R8, c[0x0][0x218]", "STG.E.64 desc[UR6][R4.64], R8")
-    evidence = evidence_of(*stored)
-    assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
 
 
 @pytest.mark.parametrize(

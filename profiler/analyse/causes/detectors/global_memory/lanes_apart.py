@@ -21,8 +21,9 @@ from profiler.analyse.causes.flow.addresses.threads import (
     offsets_of_threads,
 )
 from profiler.analyse.causes.flow.arithmetic.shared_turns import only_adds_up
-from profiler.analyse.causes.flow.dataflow import find_pointers, makers_of_value, makers_since_access
+from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.loop_carried import follows_itself, stores_its_own
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 

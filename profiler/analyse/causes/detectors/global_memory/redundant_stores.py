@@ -20,7 +20,6 @@ from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses.scratch import find_scratch
-from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.memory.reduction_trees import find_global_trees
 from profiler.analyse.causes.flow.memory.repeated_stores import (
@@ -33,6 +32,7 @@ from profiler.analyse.causes.flow.memory.repeated_stores import (
     part_overwritten,
     sectors_by_place,
 )
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.text import whole_percent
 

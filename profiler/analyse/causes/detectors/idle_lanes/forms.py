@@ -24,7 +24,6 @@ from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
     find_address_work,
-    find_pointers,
     find_processing,
     makers_of_value,
     makers_since_access,
@@ -32,6 +31,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.words.triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 

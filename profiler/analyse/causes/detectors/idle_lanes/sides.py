@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.lane_values import is_left_early
@@ -42,8 +44,9 @@ def _is_only_passed_by(evidence: Evidence, site: Site) -> bool:
             if branch.instruction.name == "EXIT":
                 return True
             if (branch.leads_to or 0) > site.instruction.offset:
-                behind = (one.instruction for one in sites[place:])
-                return any(one.offset == branch.leads_to and one.name == "BSYNC" for one in behind)
+                end = bisect_left(sites, branch.leads_to, key=lambda one: one.instruction.offset)
+                ends = (one.instruction for one in sites[end : end + 1])
+                return any(one.offset == branch.leads_to and one.name == "BSYNC" for one in ends)
     return False
 
 

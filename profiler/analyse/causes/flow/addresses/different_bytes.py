@@ -18,7 +18,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
-from profiler.analyse.causes.flow.dataflow import find_pointers
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.recording.launch_shapes import LaunchShape

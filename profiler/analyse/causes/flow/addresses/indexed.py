@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import constant_in
@@ -61,14 +62,20 @@ def is_looked_up(evidence: Evidence, access: Site) -> bool:
     Many such numbers become one index. A table may say where the list of each cell begins: then this index says which list a lane
     takes.
     """
+    if not _find_rounding(evidence):
+        return False
     makers = [*makers_since_access(evidence, makers_of_address(evidence, access))]
     places = [
         one for load in makers if load.kind == "global load" for one in makers_of_address(evidence, load)
     ]
-    rounding = [
-        one for one in (*makers, *makers_since_access(evidence, places)) if one.opcode.startswith(_TO_INTEGER)
-    ]
-    return is_of_loaded_data(evidence, rounding)
+    led_there = {*makers, *makers_since_access(evidence, places)}
+    return is_of_loaded_data(evidence, _find_rounding(evidence) & led_there)
+
+
+@kept_of_code
+def _find_rounding(evidence: Evidence) -> set[Site]:
+    """Returns the instructions that make an integer of a number."""
+    return {site for site in evidence.sites if site.opcode.startswith(_TO_INTEGER)}
 
 
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, reach
+from profiler.analyse.causes.flow.dataflow import address_registers, reach
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.memory.repeated_loads import NEARLY_ALIKE
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import written_registers
 

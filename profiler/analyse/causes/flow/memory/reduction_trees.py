@@ -17,7 +17,6 @@ from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
     derived_from,
-    find_pointers,
     makers_of_value,
     makers_since_access,
     sources_of,
@@ -25,6 +24,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.memory.staging import TURNS_WORTH_IT
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES

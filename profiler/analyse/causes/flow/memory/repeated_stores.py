@@ -19,12 +19,13 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.made_up import first_addresses
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, makers_of_address
+from profiler.analyse.causes.flow.dataflow import address_registers, makers_of_address
 from profiler.analyse.causes.flow.memory.repeated_loads import (
     NEARLY_ALIKE,
     fits_in_block,
     is_near,
 )
+from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES, SIZE_OF_L2
