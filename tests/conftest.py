@@ -413,13 +413,13 @@ def _decoded_once(run, name, data, some=None):
     return _remembered(_DECODED, key, lambda: _decode(run, name, data, some))
 
 
-def _profiled_once(run, kernel, among=None):
+def _profiled_once(run, kernel, among=None, **how):
     """A profile keeps its run and so the run's tables: while it is remembered, no other table has their ids."""
     if run.is_far or run.path.parent not in _UNCHANGING:
-        return profile_kernel(run, kernel, among)
+        return profile_kernel(run, kernel, among, **how)
     tables = (id(run.table(name)) for name in _OF_A_PROFILE)
     key = (run.path, run.stored, kernel, None if among is None else frozenset(among), *tables)
-    return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
+    return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among, **how))
 
 
 def _code_once(run, kernel, among=()):

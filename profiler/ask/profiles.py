@@ -5,7 +5,7 @@ Only this module adds a ladder's work to a profile, so all questions count it in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.cause import Diagnosis
@@ -17,7 +17,13 @@ from profiler.analyse.recording.kernel_choice import (
     pair_kernels,
 )
 from profiler.analyse.recording.kernel_names import base_name, pattern_of
-from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
+from profiler.analyse.recording.profile import (
+    OpcodeCounts,
+    Profile,
+    count_opcodes,
+    profile_kernel,
+    profile_timings,
+)
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
 from profiler.ask.answer_cache import answer_once
@@ -34,7 +40,9 @@ def profile_rung(
 
     `timings_ns` are the rung's times if they were measured in another run.
     """
-    profile = profile_timings(run) if kernel is None else profile_kernel(run, kernel)
+    profile = (
+        profile_timings(run) if kernel is None else profile_kernel(run, kernel, count=count_opcodes_once)
+    )
     if timings_ns is not None:
         profile = replace(profile, timings_ns=timings_ns)
     return with_work(profile, find_useful_bytes(profile, rung))
@@ -113,3 +121,9 @@ def diagnose_once(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel: the one kept for the same recording, or else a new one, which is kept."""
     asked = (profile.kernel, profile.numbers)
     return answer_once(Diagnosis, "diagnoses", asked, [profile.manifest], lambda: diagnose(profile))
+
+
+def count_opcodes_once(run: Run, launches: Collection[int]) -> OpcodeCounts:
+    """Returns the counts that are kept for the same launches of the same recording, or else counts them anew, and keeps that."""
+    asked = tuple(launches)
+    return answer_once(OpcodeCounts, "opcodes", asked, [run.manifest], lambda: count_opcodes(run, launches))

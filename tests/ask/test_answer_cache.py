@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from profiler.analyse.causes.diagnose import diagnose
+from profiler.analyse.recording.profile import count_opcodes
 from profiler.ask import answer_cache, ladder, profiles
 from profiler.ask.ladder import find_climb
-from profiler.ask.profiles import diagnose_once
+from profiler.ask.profiles import count_opcodes_once, diagnose_once
 from profiler.ask.rungs import gather_rungs
 from profiler.errors import ComparisonError
 from tests.profiles import profile_in
@@ -106,6 +107,22 @@ def test_no_question_diagnoses_a_kernel_again(
         == first.stdout
     )
     assert not diagnosed
+
+
+def test_the_instructions_of_a_recording_are_counted_once(cache, monkeypatch, recorded):
+    counted = []
+
+    def count_and_note(run, launches):
+        counted.append(list(launches))
+        return count_opcodes(run, launches)
+
+    monkeypatch.setattr(profiles, "count_opcodes", count_and_note)
+    run = recorded.find("4", "gemm")
+    numbers = run.table("launches").column("launch").to_pylist()
+    first, again = count_opcodes_once(run, numbers), count_opcodes_once(run, numbers)
+    assert repr(again) == repr(first)
+    assert count_opcodes_once(run, numbers[:1]).by_launch == {numbers[0]: first.by_launch[numbers[0]]}
+    assert counted == [numbers, numbers[:1]]
 
 
 def test_the_binding_of_a_rung_is_its_first_cause(prof_here, recorded):

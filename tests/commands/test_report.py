@@ -121,7 +121,7 @@ def test_no_caution_on_the_page_holds_the_folders_of_its_author(report, reports,
 
 @pytest.mark.slow
 def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):
-    result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
+    result, page = report("20261123t093034z-gemm-5-2c738f239bef", "gemm-5-source", runs=shipped_runs.root)
     assert result.returncode == 0
     assert headings(page)[2:] == ["5 tile_2d", "gemm-5-source"]
     assert anchors(page) == ["ladder", "1-2", "1", "2"]

@@ -7,7 +7,8 @@ averaged: the code that most launches ran stands for the kernel, and says of how
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import starmap
@@ -135,13 +136,15 @@ def parse_text(text: str) -> InstructionText:
 class Code:
     """`functions` are several for a range or a graph; `like` of `launches` launches ran this code.
 
-    If nothing was counted, `by_structure` says that the executions are weights (`loops.weighted_by_structure`).
+    If nothing was counted, `by_structure` says that the executions are weights (`loops.weighted_by_structure`). `stalls` are those of
+    each instruction in the order of the recording, as the sampler found them.
     """
 
     functions: tuple[tuple[Instruction, ...], ...]
     launches: int
     like: int
     by_structure: bool = False
+    stalls: Sequence[Mapping[str, int]] = ()
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -162,7 +165,8 @@ def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None
     like, launches = read_instructions(run, kernel, _COLUMNS, among)
     if not like or not any(labels_of(like[0], "opcode")):
         return None
-    return Code(_functions(like), launches, len(like))
+    stalls = _add_up_stalls(like)
+    return Code(_functions(like, list(stalls)), launches, len(like), stalls=stalls)
 
 
 def is_undecoded(run: Run, kernel: str, among: Collection[int]) -> bool:
@@ -213,14 +217,26 @@ def _total(table: pa.Table) -> float:
     return sum(count or 0 for count in table.column("executed").to_pylist())
 
 
-def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
+def _add_up_stalls(tables: Sequence[pa.Table]) -> list[dict[str, int]]:
+    """Returns for each instruction how many samples show each reason to wait, added up over the launches."""
+    found: list[dict[str, int]] = [{} for _ in range(tables[0].num_rows)]
+    for stalls in (table.column("stalls") for table in tables):
+        if stalls.null_count < len(stalls):
+            for counts, of_launch in zip(found, stalls.to_pylist(), strict=True):
+                for reason, count in of_launch or ():
+                    counts[reason] = counts.get(reason, 0) + count
+    return found
+
+
+def _functions(
+    tables: Sequence[pa.Table], stalls: list[Mapping[str, int]]
+) -> tuple[tuple[Instruction, ...], ...]:
     """Returns each instruction once: executions averaged over the launches, samples added up."""
     first = tables[0]
     executed = [
         sum(counts) / len(counts) if counts else None for counts in _over_launches(tables, "executed")
     ]
     samples = [sum(counts) if counts else None for counts in _over_launches(tables, "samples")]
-    stalls = [[one for launch in reasons for one in launch] for reasons in _over_launches(tables, "stalls")]
     index, offsets, lines = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
     opcodes, texts, files = (labels_of(first, name) for name in ("opcode", "sass", "file"))
     _move_to_exits(index, opcodes, executed, samples, stalls)
@@ -238,7 +254,7 @@ def _move_to_exits(
     opcodes: Sequence[str | None],
     executed: Sequence[float | None],
     samples: list[int | None],
-    stalls: list[list[tuple[str, int]]],
+    stalls: list[Mapping[str, int]],
 ) -> None:
     """Moves the samples of warps that have ended back to their EXIT, which is the last instruction before them that ran.
 
@@ -251,25 +267,25 @@ def _move_to_exits(
             if not count:
                 ended, moved = stalls[place], samples[place] or 0
             elif last == place - 1 and opcodes[last] == "EXIT":
-                ended = [one for one in stalls[place] if one[0] == ENDED]
-                moved = sum(number for _, number in ended)
+                ended = {reason: number for reason, number in stalls[place].items() if reason == ENDED}
+                moved = sum(ended.values())
             else:
-                ended, moved = [], 0
+                ended, moved = {}, 0
             if moved:
                 samples[last], samples[place] = (samples[last] or 0) + moved, (samples[place] or 0) - moved
             if ended:
-                stalls[last] = [*stalls[last], *ended]
-                stalls[place] = [one for one in stalls[place] if one not in ended]
+                stalls[last] = Counter(stalls[last]) + Counter(ended)
+                stalls[place] = {one: number for one, number in stalls[place].items() if one not in ended}
         if count:
             last = place
 
 
-def _main_stall(reasons: Sequence[tuple[str, int]]) -> str | None:
+def _main_stall(reasons: Mapping[str, int]) -> str | None:
     """Returns the most frequent reason of the samples, if there are any; `ready` for warps that waited for nothing."""
     if not reasons:
         return None
     counts: dict[str, int] = {}
-    for reason, count in reasons:
+    for reason, count in reasons.items():
         shown = _SHOWN_STALLS.get(reason, reason)
         counts[shown] = counts.get(shown, 0) + count
     return max(counts, key=lambda reason: (counts[reason], reason))

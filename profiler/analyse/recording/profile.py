@@ -6,10 +6,12 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
@@ -128,8 +130,29 @@ class Profile:
         return {opcode: max(0.0, count - moved.get(opcode, 0.0)) for opcode, count in self.opcodes.items()}
 
 
-def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
-    """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
+class OpcodeCounts(Struct, frozen=True):
+    """How many warp instructions a launch executed by opcode with modifiers, by its number; launches without any are left out."""
+
+    by_launch: dict[int, dict[str, float]]
+
+
+def count_opcodes(run: Run, launches: Collection[int]) -> OpcodeCounts:
+    instances = run.columns("instances", *_INSTANCE_COLUMNS)
+    counted = _summed(rows_labelled(instances, "metric", {OPCODES}), "id_name", "value", launches)
+    if not counted:
+        instructions = run.columns("instructions", "launch", "opcode", "executed")
+        counted = _summed(instructions, "opcode", "executed", launches)
+    return OpcodeCounts(counted)
+
+
+def profile_kernel(
+    run: Run,
+    kernel: str,
+    among: Collection[int] | None = None,
+    *,
+    count: Callable[[Run, Collection[int]], OpcodeCounts] = count_opcodes,
+) -> Profile:
+    """Returns the profile of a kernel, over all its launches or those `among` these numbers, whose opcodes `count` counts."""
     launches = run.columns("launches", *_LAUNCH_COLUMNS).to_pylist()
     alike = [launch for launch in launches if launch["kernel"] == kernel]
     chosen = [launch for launch in alike if among is None or launch["launch"] in among]
@@ -138,7 +161,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         run = run.of_launches(process_of)
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw = RecordedMetrics(run.columns("metrics", "launch", "metric", "value", "unit"), process_of)
-    opcodes = _opcodes_by_launch(run, process_of)
+    opcodes = count(run, process_of).by_launch
     launch_ns = raw.by_launch(BY_NAME[DURATION].ncu)
     groups = group_launches(chosen, launch_ns)
     return Profile(
@@ -304,16 +327,6 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
         return Series(metric, raw.ncu, raw.values)
     values = Readings((value * factor for value in raw.values), raw.values.processes)
     return Series(metric, raw.ncu, values)
-
-
-def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
-    """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
-    instances = run.columns("instances", *_INSTANCE_COLUMNS)
-    counted = _summed(rows_labelled(instances, "metric", {OPCODES}), "id_name", "value", launches)
-    if counted:
-        return counted
-    instructions = run.columns("instructions", "launch", "opcode", "executed")
-    return _summed(instructions, "opcode", "executed", launches)
 
 
 def _summed(

@@ -23,7 +23,8 @@ from profiler.store.reports.envelope import BEGINNING_BYTES, Envelope, check_mag
 from profiler.store.reports.near import error_of_folder, what_is_near
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_CHUNK_BYTES = 1 << 22
+# The system takes back a larger piece of memory after each use, and to clear it anew takes as long as to unpack a report.
+_CHUNK_BYTES = 1 << 18
 _FRAME_BYTES = 1 << 26
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth

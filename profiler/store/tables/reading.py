@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import RunDamaged
 from profiler.machine import find_shortage
-from profiler.store.tables.thrift import decode_struct
+from profiler.store.tables.thrift import Struct, decode_struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +26,11 @@ _MOST_BYTES = 16 << 30
 _BYTES_A_VALUE = 8
 _MOST_HEADER_BYTES = 1 << 16
 _MOST_PAGES = 1_000_000  # whose headers take some 20 s to read; a page usually has 1 MiB
-# Of a page's header: its size once decompressed, its size in the file, and what follows for each kind of page,
+# Of a page's header: its type, its size once decompressed, its size in the file, and what follows for each kind of page,
 # whose first field is the number of values.
-_PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
+_TYPE, _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 1, 2, 3, (5, 7, 8), 1
+# By the type of a page of values: what follows for it, and which field of that is the encoding; and the encodings as places in a dictionary.
+_ENCODING_OF, _IN_DICTIONARY = {0: (5, 2), 3: (8, 4)}, (2, 8)
 
 
 @dataclass
@@ -153,11 +155,21 @@ def _add(decoded: DecodedBytes, chunk: pq.ColumnChunkMetaData, data: memoryview)
         if decoded.pages > _MOST_PAGES:
             raise ValueError("too many pages")
         decoded.plain += plain + here * _BYTES_A_VALUE
-        values, largest = values + here, max(largest, plain)
+        values += here
+        if not _is_in_dictionary(header):
+            largest = max(largest, plain)
         position += size + stored
     decoded.stored += chunk.total_compressed_size
     if chunk.physical_type == "BYTE_ARRAY" and "." in chunk.path_in_schema:
         decoded.with_text += values * largest
+
+
+def _is_in_dictionary(header: Struct) -> bool:
+    """Returns whether a page holds places in the dictionary, whose own page says then how long a text can be."""
+    if header[_TYPE][1] not in _ENCODING_OF:
+        return False
+    kind, encoding = _ENCODING_OF[header[_TYPE][1]]
+    return header[kind][1][encoding][1] in _IN_DICTIONARY
 
 
 def _text_bytes(array: pa.Array) -> int:

@@ -103,6 +103,22 @@ def test_who_drains_behind_an_exit_is_in_no_function_that_is_next(make_run, befo
     assert code[2].main_stall == ("math_pipe_throttle" if at_exit else stall)
 
 
+def test_samples_are_those_of_all_launches(make_run):
+    lines = [("FADD R0, R1, R2", 8, "made.cu", 1, 0)]
+    launches = [
+        {
+            "kernel": "k",
+            "instructions": lines,
+            "sampled": {0: {"samples": sum(dict(one).values()), "stalls": one}},
+        }
+        for one in ([("wait", 5), ("barrier", 4)], [("barrier", 3)])
+    ]
+    code = read_code(make_run(*launches, {"kernel": "k", "instructions": lines}), "k")
+    (one,) = code.instructions
+    assert (code.like, one.samples, one.main_stall) == (3, 12, "barrier")
+    assert code.stalls == [{"wait": 5, "barrier": 7}]
+
+
 def test_the_main_reason_to_wait_is_that_of_most_samples(store):
     run = store.find("triton_add_full", "gemm")
     (table,), _ = read_instructions(run, "add_kernel", ("stalls",))

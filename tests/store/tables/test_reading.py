@@ -149,6 +149,20 @@ def test_pages_without_end_are_refused(monkeypatch):
         reading.require_bounded(pq.read_metadata(BytesIO(data)), memoryview(data), 1_000_000, "timings")
 
 
+@pytest.mark.parametrize("as_codes", [True, False])
+def test_a_list_of_short_texts_is_read_at_once_however_many_there_are(as_codes):
+    """Only a text itself says how long it is, and no page of places in the dictionary."""
+    count = 1_000_000
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (count // 2), pa.int32()), ["wait", "barrier"])
+    stalls = pa.MapArray.from_arrays([0, count], names.cast(pa.string()), pa.repeat(1, count))
+    sink = BytesIO()
+    pq.write_table(pa.table({"stalls": stalls}), sink, use_dictionary=as_codes, compression="zstd")
+    data = sink.getvalue()
+    decoded = reading.require_bounded(pq.read_metadata(BytesIO(data)), memoryview(data), 1, "instructions")
+    assert decoded.with_text > count * len("wait barrier") / 2
+    assert (decoded.with_text < decoded.most) == as_codes
+
+
 def test_a_number_in_a_footer_has_an_end():
     """Adding up the bits of one with a million bytes would take hours."""
     assert decode_struct(b"\x16" + b"\xff" * 9 + b"\x01\x00")[0][1][1] == -(2**63)

@@ -301,7 +301,7 @@ def read_sites(profile: Profile) -> list[Site]:
     if code is None or run is None or not code.is_counted:
         return []
     launches = profile.numbers
-    described = _described(run, profile.kernel, launches)
+    described = _described(run, profile.kernel, launches, code.stalls)
     sites = [
         Site(instruction, number, position, use, *described.get((number, instruction.offset), ()))
         for number, function in enumerate(code.functions)
@@ -370,31 +370,23 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
 
 
 def _described(
-    run: Run, kernel: str, launches: Collection[int]
+    run: Run, kernel: str, launches: Collection[int], stalls: Iterable[Mapping[str, int]]
 ) -> dict[_Place, tuple[str | None, Counter[str], str | None]]:
     """Returns the source text, the waiting samples and the replaced calls of each instruction; nothing if none of these is recorded."""
     instructions = run.table("instructions")
     if all(instructions.column(name).null_count == instructions.num_rows for name in _DESCRIBING):
         return {}
     tables, _ = read_instructions(run, kernel, ("function_index", *_DESCRIBING), launches)
-    found: dict[_Place, tuple[str | None, Counter[str], str | None]] = {}
-    for number, table in enumerate(tables):
-        if number and table.column("stalls").null_count == table.num_rows:
-            continue  # nothing but the text, which is the same in every launch
-        columns = zip(
-            table.column("function_index").to_pylist(),
-            table.column("offset").to_pylist(),
-            labels_of(table, "source"),
-            table.column("stalls").to_pylist(),
-            labels_of(table, "inlined_at"),
-            strict=True,
-        )
-        for function, offset, text, stalls, inlined_at in columns:
-            place = (function, offset)
-            if place not in found:
-                found[place] = (text, Counter(), inlined_at)
-            waits = found[place][1]
-            for reason, count in stalls or ():
-                if reason not in READY:
-                    waits[STALLS_AS_SAMPLED.get(reason, reason)] += count
-    return found
+    first = tables[0]
+    places = zip(first.column("function_index").to_pylist(), first.column("offset").to_pylist(), strict=True)
+    texts, calls = (labels_of(first, name) for name in ("source", "inlined_at"))
+    described = zip(texts, map(_waits, stalls), calls, strict=True)
+    return dict(zip(places, described, strict=True))
+
+
+def _waits(stalls: Mapping[str, int]) -> Counter[str]:
+    waits = Counter[str]()
+    for reason, count in stalls.items():
+        if reason not in READY:
+            waits[STALLS_AS_SAMPLED.get(reason, reason)] += count
+    return waits
