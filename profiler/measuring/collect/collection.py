@@ -29,9 +29,9 @@ from profiler.errors import (
     StoreNotWritable,
     WorkerLost,
 )
+from profiler.measuring.collect.device import Device, Order
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target, collection_key, typed_command
-from profiler.measuring.devices.device import Device, Order
 from profiler.measuring.rungs.program import RungJob, fresh_seed, program_command
 from profiler.measuring.rungs.timing import with_facts
 from profiler.measuring.tools.ncu import NcuOptions

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from profiler.errors import GpuNotFound, ToolNotFound
 from profiler.measuring.collect.collection import CollectPlan, CollectStep, steps_of, timing_job
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target, typed_command
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.build import build_command
 from profiler.measuring.rungs.program import program_command
 from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu, find_gpus

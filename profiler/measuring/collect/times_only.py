@@ -19,8 +19,8 @@ import msgspec
 from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target
-from profiler.measuring.functions.activity import installed_cupti
 from profiler.measuring.rungs.program import ENVIRONMENT
+from profiler.measuring.tools.cuda_libraries import CUPTI, library_paths
 from profiler.measuring.tools.exit_codes import profiled_already, says_other_listener
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.mangling import demangled
@@ -99,8 +99,12 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
     """Runs the program once in the folder and returns its launches in the order in which they began."""
     with neutral_folder() as scratch:
         library = _compile(scratch)
-        listening = {"CUDA_INJECTION64_PATH": str(library), "PROF_KERNELS": str(scratch)}
-        environment = {**ENVIRONMENT, **listening, "PROF_CUPTI": installed_cupti()}
+        environment = {
+            **ENVIRONMENT,
+            "CUDA_INJECTION64_PATH": str(library),
+            "PROF_KERNELS": str(scratch),
+            "PROF_CUPTI": next((path for path in library_paths(CUPTI) if os.path.exists(path)), CUPTI),
+        }
         finished = run(program, timeout_s=timeout_s, folder=folder, environment=environment, leash=True)
         if finished.exit_code:
             if says_other_listener("\n".join(finished.details)):

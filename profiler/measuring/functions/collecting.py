@@ -13,8 +13,8 @@ import msgspec
 
 from profiler.errors import CountersRefused
 from profiler.measuring.collect.collection import Collection, CollectObserver, CollectPlan, CollectStep
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.functions.arrays import described
 from profiler.measuring.functions.child import SHAPE, Call, kernel_with_shape
 from profiler.measuring.functions.plan import FunctionPlan

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from profiler.catalog.ladders.ladder import Mode
+from profiler.measuring.collect.device import LocalDevice, Order, Recorded
 from profiler.measuring.collect.target import prepare
-from profiler.measuring.devices.device import LocalDevice, Order, Recorded
 from profiler.measuring.functions import child
 from profiler.measuring.functions.activity import CuptiMissing, listener
 from profiler.measuring.functions.ahead import Ahead

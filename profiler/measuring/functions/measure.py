@@ -17,8 +17,8 @@ from typing import Any
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
+from profiler.measuring.collect.device import Order, lock_folder
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.device import Order, lock_folder
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.child import CALLS, FILE, Call
 from profiler.measuring.functions.collecting import Collecting, without_profile

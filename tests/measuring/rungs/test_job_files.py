@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measuring.devices.worker_tasks import decode_transcript, encode_transcript, keep_job_files
+from profiler.measuring.fleet.worker_tasks import decode_transcript, encode_transcript, keep_job_files
 from profiler.measuring.rungs.job_files import (
     list_job_files,
     read_job_files,

@@ -1,7 +1,7 @@
 """A GPU with the ncu of its host, and what it can do: verify a kernel, time it, record a report.
 
-`LocalDevice` is the GPU of this machine; `on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
-`collect/collection.py` keeps what it returns.
+`LocalDevice` is the GPU of this machine; `fleet/on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
+`collection.py` keeps what it returns.
 """
 
 from __future__ import annotations

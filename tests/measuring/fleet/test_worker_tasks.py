@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import WorkerLacks
-from profiler.measuring.devices.device import Order, device_for_gpu, lock_folder
-from profiler.measuring.devices.worker_tasks import GpuOccupied, ReportBytes, WorkerTask, run_task
+from profiler.measuring.collect.device import Order, device_for_gpu, lock_folder
+from profiler.measuring.fleet.worker_tasks import GpuOccupied, ReportBytes, WorkerTask, run_task
 from profiler.store.locks import try_lock
 from profiler.store.reports.identity import identify_report
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
-from profiler.measuring.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
+from profiler.measuring.collect.device import LocalDevice, Order, device_for_gpu, lock_folder
 from profiler.measuring.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu, find_gpu
