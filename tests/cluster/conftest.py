@@ -80,7 +80,9 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A scheduler without workers, for the tests of one file."""
-    here = Path(__file__).parent  # of `work`, which the scheduler unpacks too, as it does the `profiler` of this tree
+    here = Path(
+        __file__
+    ).parent  # of `work`, which the scheduler unpacks too, as it does the `profiler` of this tree
     functions = {"PYTHONPATH": os.pathsep.join(map(str, (here, here.parents[1])))}
     made = Cluster(tmp_path_factory.mktemp("cluster"), environment=functions)
     try:

@@ -16,7 +16,8 @@ from profiler.measuring.collect.collection import Collection, CollectObserver, C
 from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.arrays import described
-from profiler.measuring.functions.child import SHAPE, Call, kernel_with_shape
+from profiler.measuring.functions.call import Call
+from profiler.measuring.functions.child import SHAPE, kernel_with_shape
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.survey import Survey
 from profiler.measuring.tools.ncu import NcuOptions
