@@ -140,8 +140,13 @@ def device_for_gpu(gpu: Gpu, ncu: Ncu) -> LocalDevice:
     return LocalDevice(gpu, ncu, {"CUDA_VISIBLE_DEVICES": gpu.uuid, "TMPDIR": str(lock_folder(gpu))})
 
 
+def gpu_lock(gpu: Gpu) -> Path:
+    """Returns the file that whoever measures on this GPU locks, so that others on this host wait."""
+    return lock_folder(gpu) / "prof.lock"
+
+
 def lock_folder(gpu: Gpu) -> Path:
-    """Returns the folder with ncu's lock file for this GPU, and creates it if needed."""
+    """Returns the folder with the lock files for this GPU, ncu's and prof's, and creates it if needed."""
     folder = Path(tempfile.gettempdir()) / f"prof-{gpu.uuid.lower()[:12]}"
     with suppress(FileExistsError):
         folder.mkdir()

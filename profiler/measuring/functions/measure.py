@@ -16,7 +16,7 @@ from typing import Any
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
-from profiler.measuring.collect.device import Order, lock_folder
+from profiler.measuring.collect.device import Order, gpu_lock
 from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.call import Call, send_call, send_settled
@@ -68,7 +68,7 @@ def measure_function(
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
-        locked(lock_folder(gpu) / "measuring", None),  # others wait, however long this takes
+        locked(gpu_lock(gpu), None),  # others wait, however long this takes
         Sandbox(workers=1) as sandbox,
         _processes(ahead) as started,
     ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import WorkerLacks
-from profiler.measuring.collect.device import Order, device_for_gpu, lock_folder
+from profiler.measuring.collect.device import Order, device_for_gpu, gpu_lock
 from profiler.measuring.fleet.worker_tasks import GpuOccupied, ReportBytes, WorkerTask, run_task
 from profiler.store.locks import try_lock
 from profiler.store.reports.identity import identify_report
@@ -54,7 +54,7 @@ def test_a_folder_that_is_not_here_is_named(task, answer):
 
 
 def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting):
-    lock = try_lock(lock_folder(collecting.plan.device.gpu) / "prof.lock")
+    lock = try_lock(gpu_lock(collecting.plan.device.gpu))
     assert lock is not None
     try:
         assert isinstance(answer(task), GpuOccupied)
