@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import compress
 from pathlib import Path
 
 import msgspec
 
-from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
+from profiler.catalog.patterns import search_as_ncu
+from profiler.errors import LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target
 from profiler.measuring.rungs.program import ENVIRONMENT
@@ -76,10 +77,7 @@ def collect_times(
 def _chosen(target: Target, heard: list[TimedLaunch]) -> list[TimedLaunch]:
     """Returns the launches that were asked for, as ncu would choose them: by their name, then by number."""
     selection = target.selection
-    try:
-        fitting = [one for one in heard if re.search(selection.regex or "", one.kernel)]
-    except re.error as error:
-        raise KernelNotFound(f"'{selection.regex}' is not a regular expression: {error}") from None
+    fitting = list(compress(heard, search_as_ncu(selection.regex or "", [one.kernel for one in heard])))
     names = [f"  {name[:200]}" for name in dict.fromkeys(one.kernel for one in heard)]
     if not fitting:
         raise NothingProfiled(
