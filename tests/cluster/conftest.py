@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import work
 
 _QUIET = {
     "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
@@ -80,10 +81,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A scheduler without workers, for the tests of one file."""
-    here = Path(
-        __file__
-    ).parent  # of `work`, which the scheduler unpacks too, as it does the `profiler` of this tree
-    functions = {"PYTHONPATH": os.pathsep.join(map(str, (here, here.parents[1])))}
+    functions = {"PYTHONPATH": work.PYTHONPATH}  # `work`, which the scheduler unpacks too
     made = Cluster(tmp_path_factory.mktemp("cluster"), environment=functions)
     try:
         made.start()

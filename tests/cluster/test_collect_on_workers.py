@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+import work
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 from living import wait_until
 
@@ -165,7 +166,7 @@ def end(host):
 
 @pytest.mark.slow
 def test_a_worker_with_another_prof_is_refused(farm, lend, prof_on, tmp_path):
-    lend("older", 5, PYTHONPATH=str(metadata_of(tmp_path / "packages", "0.0.1")))
+    lend("older", 5, PYTHONPATH=f"{metadata_of(tmp_path / 'packages', '0.0.1')}:{work.PYTHONPATH}")
     done = prof_on("--ladder", "compiled", "--all", "--launches", 2)
     assert done.returncode == 98
     assert "worker older-gpu0 has prof 0.0.1, and this is " in done.stderr
