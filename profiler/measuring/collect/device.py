@@ -76,13 +76,13 @@ class LocalDevice:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def verify(self, job: RungJob, timeout_s: float) -> float | None:
-        checked = check_kernel(self._here(job), timeout_s)
+        checked = check_kernel(self._on_this_gpu(job), timeout_s)
         if checked.error is not None:
             raise checked.error
         return checked.relative_error
 
     def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
-        return time_kernel(self._here(job), timeout_s, self.run_command)
+        return time_kernel(self._on_this_gpu(job), timeout_s, self.run_command)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         target, report = order.target, scratch / REPORT_FILE
@@ -127,7 +127,7 @@ class LocalDevice:
     def stop(self) -> None:
         end_all()
 
-    def _here(self, job: RungJob) -> RungJob:
+    def _on_this_gpu(self, job: RungJob) -> RungJob:
         return replace(job, environment={**job.environment, **self.environment})
 
 

@@ -54,14 +54,12 @@ class Collecting:
             return self._commit(without_profile(target))
 
     def _commit(self, target: Target) -> str:
-        assert target.job is not None
-        seed, started = target.job.seed, time.monotonic()
+        started = time.monotonic()
         one = self._collection(target)
         observer = CollectObserver(self._say_step, lambda *_: None, lambda *_: None)
         with self.store.staging() as staging, UnfinishedCollection(self.store.local, one.key) as one.pending:
             try:
                 one.open()
-                one.target = replace(target, job=replace(target.job, seed=seed))
                 one.pending.keep_timings(0, self.survey.timed)
                 if target.is_profiled:
                     self.sandbox.start()  # while the first process is profiled
@@ -84,11 +82,13 @@ class Collecting:
         self.say(f"{_STEPS[step.what]} it in process {step.process + 1} of {self.plan.processes}")
 
     def _collection(self, target: Target) -> Collection:
+        assert target.job is not None
         settings = CollectPlan(
             device=self.device,
             recording=self.recording,
             processes=self.plan.processes,
             repeats=self.plan.repeats,
+            seed=target.job.seed,  # the survey has used it
             verify=False,  # the survey has done it
             timeout_s=self.plan.timeout_s,
             again=True,

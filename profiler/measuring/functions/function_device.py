@@ -70,7 +70,7 @@ class FunctionDevice(LocalDevice):
     ) -> Finished:
         """Runs one step to its end; raises the error that its exit code stands for, unless `accept` has the code."""
         if self.call is None:
-            return run_program(job, mode, timeout_s, accept, self.run_command, hear)
+            return run_program(self._on_this_gpu(job), mode, timeout_s, accept, self.run_command, hear)
         words = program_command(job, mode)[len(CHILD) :]
         out, error, started = io.StringIO(), io.StringIO(), time.monotonic()
         with redirect_stdout(error), redirect_stderr(error), _interrupted_after(timeout_s):

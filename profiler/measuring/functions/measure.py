@@ -80,7 +80,7 @@ def measure_function(
         device = FunctionDevice(
             gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
         )
-        job = replace(_job(plan, folder), environment=device.environment)
+        job = _job(plan, folder)
         orders = _Orders(plan, job, _program(call.function, plan.name), device, scratch)
         if not lacking:
             orders.plan_on_a_guess()

@@ -94,7 +94,7 @@ def survey_function(
     def hear(line: dict[str, Any]) -> None:
         surveyed(_kernels(line), line["modules"])
 
-    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+    with sampled_clocks(job.environment) as clocks:
         finished = device.run(job, "check", plan.timeout_s, (0, EXIT_WRONG), _FirstLine(hear).feed)
     line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
     if line is None:
