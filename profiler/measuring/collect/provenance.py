@@ -34,15 +34,16 @@ def find_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> 
 def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
     """Returns `facts` with the hashes of a program's executable, and of the files among the words of its command.
 
-    More is not known of a program that prof did not compile. Paths are relative to `folder`, in which it starts.
+    More is not known of a program that prof did not compile. Its words are paths as seen from `folder`, where it starts;
+    a run may be published, so it keeps their names alone.
     """
     name = target.program[0]
     found = str(folder / name) if "/" in name else shutil.which(name)
     words = zip(target.program_text[1:], target.program[1:], strict=True)
-    hashes = {Path(text).name: _hash_of(folder / word) for text, word in words}
+    hashes = [(Path(text).name, _hash_of(folder / word)) for text, word in words]
     return msgspec.structs.replace(
         facts,
-        sources={name: sha256 for name, sha256 in hashes.items() if sha256 is not None},
+        sources={name: sha256 for name, sha256 in hashes if sha256 is not None},
         binary_sha256=_hash_of(Path(found)) if found else None,
     )
 

@@ -214,6 +214,13 @@ def test_its_executable_and_the_files_among_its_words_are_hashed(tmp_path):
     assert facts.sources == {"train.py": sha256_of(tmp_path / "train.py")}
 
 
+def test_a_word_that_is_no_file_hides_no_file_of_the_same_name(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/train.py").write_text("train")
+    facts = program_provenance(mine("sh", "scripts/train.py", "results/train.py"), Provenance(), tmp_path)
+    assert facts.sources == {"train.py": sha256_of(tmp_path / "scripts/train.py")}
+
+
 def test_an_executable_on_the_path_is_found_there(tmp_path):
     facts = program_provenance(mine("sh", "-c", "true"), Provenance(), tmp_path)
     assert facts.binary_sha256 is not None
