@@ -6,6 +6,7 @@ In: a target. Out: the command that runs it under ncu, and the key that shows wh
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from profiler.measuring.rungs.build import Built
 from profiler.measuring.rungs.job_files import list_job_files, read_job_files, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob, program_command
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
-from profiler.measuring.tools.neutral import bring_binary, relative_words
+from profiler.measuring.tools.neutral import relative_words
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
 
@@ -110,7 +111,7 @@ def prepare(
 def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     """Returns the job with its files copied to `scratch`; None if it may need files that its ladder does not name."""
     if job.binary is not None:
-        return replace(job, binary=bring_binary(job.binary, scratch))
+        return replace(job, binary=Path(shutil.copy2(job.binary, scratch)))
     files = list_job_files(job)
     if files is None:
         return None
