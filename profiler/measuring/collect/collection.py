@@ -45,7 +45,7 @@ from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan
 
 if TYPE_CHECKING:
     from profiler.store.reports.sandbox import Extracted, Sandbox
@@ -166,7 +166,7 @@ class Collection:
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
         seed = fresh_seed() if self.plan.seed is None else self.plan.seed
-        plan = self.pending.plan(CollectionPlan(self.run_name, seed, self.plan.device.gpu.uuid))
+        plan = self.pending.plan(UnfinishedPlan(self.run_name, seed, self.plan.device.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 

@@ -35,7 +35,7 @@ from profiler.measuring.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store import sweeps
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import sweep_name
-from profiler.store.runs.unfinished import CollectionPlan
+from profiler.store.runs.unfinished import UnfinishedPlan
 
 _MOST_REASONS = 5
 
@@ -67,7 +67,7 @@ class SweepMeasurement:
         """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
         with self.store.unfinished(plan.key()) as pending:
-            fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+            fresh = UnfinishedPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
             # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
             written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
