@@ -11,7 +11,7 @@ import msgspec
 
 from profiler.measuring.collect.target import Target
 from profiler.measuring.rungs.build import build_folder
-from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.provenance import rung_provenance
 from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.gpus import Gpu
 from profiler.store.disk import sha256_of
@@ -25,7 +25,7 @@ def find_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> 
     """Returns the origin of a measurement. A program that is no rung starts in `folder`, and has the commit that prof was called in."""
     if (job := target.rung) is not None:
         commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, gpu.arch))
-        return derive_provenance(job.ladder, job.kernel, target.built, gpu, commit)
+        return rung_provenance(job.ladder, job.kernel, target.built, gpu, commit)
     commit = read_commit(Path.cwd(), store.local)
     facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
     return program_provenance(target, facts, folder)

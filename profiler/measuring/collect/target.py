@@ -99,13 +99,10 @@ def prepare(
     """
     job = target.job
     moved = _moved(job, scratch) if job is not None and cwd is None else None
-    if moved is not None:
-        program = relative_words(program_command(moved, "profile"), scratch)
-        folder, export = scratch, REPORT_FILE
-    else:
-        program = program_command(job, "profile") if job is not None else list(target.program)
-        folder, export = cwd or target.folder, str(scratch / REPORT_FILE)
-    return ncu_command(ncu.path, recording, target.selection, export, program), folder
+    if moved is None:
+        return typed_command(target, ncu, recording, str(scratch / REPORT_FILE)), cwd or target.folder
+    program = relative_words(program_command(moved, "profile"), scratch)
+    return ncu_command(ncu.path, recording, target.selection, REPORT_FILE, program), scratch
 
 
 def _moved(job: RungJob, scratch: Path) -> RungJob | None:
@@ -120,7 +117,7 @@ def _moved(job: RungJob, scratch: Path) -> RungJob | None:
 
 
 def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, export: str) -> list[str]:
-    """Returns the same command as a user would type it in the program's own folder, which writes the report `export` there."""
+    """Returns the same command as a user would type it in the program's own folder, which writes the report `export`."""
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
     return ncu_command(ncu.path, recording, target.selection, export, program)
 

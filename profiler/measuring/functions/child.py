@@ -26,7 +26,7 @@ from typing import Any, NoReturn, TextIO
 
 from profiler.measuring.functions.activity import Activity, CuptiMissing, busy_ns, listener
 from profiler.measuring.functions.call import Call, Refused, load_call
-from profiler.measuring.functions.driver import READER, Driver, DriverFailed
+from profiler.measuring.functions.driver import L2_READER, Driver, DriverFailed
 from profiler.measuring.tools.exit_codes import EXIT_WRONG
 
 GATE = "PROF_GATE"  # names the pipe from which a process that was started before its turn hears of it
@@ -63,7 +63,7 @@ class Session:
             self.driver.flush()
         _wait_for(function(*self.kept.values))
         self.driver.wait()
-        return [one for one in self._heard() if one.name != READER]
+        return [one for one in self._heard() if one.name != L2_READER]
 
     def put_back(self) -> None:
         """Gives the arguments that calls have written the values that they had."""

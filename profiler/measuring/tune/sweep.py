@@ -17,7 +17,7 @@ from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measuring.rungs.build import Built, build_folder, build_kernels
 from profiler.measuring.rungs.program import fresh_seed, program_command
-from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.provenance import rung_provenance
 from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.process import shown
 from profiler.measuring.tools.toolchain import Toolchain
@@ -86,7 +86,7 @@ class SweepMeasurement:
             results = [tuning.result(point) for point in points]
             _require_one(results, pending)
             provenance = msgspec.structs.replace(
-                derive_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
+                rung_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
                 seconds=round(time.monotonic() - started, 3),
             )
             measured = self._measured(tuning, provenance, recorded, plan.facts(choice, sources), results)

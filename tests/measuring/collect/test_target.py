@@ -18,7 +18,7 @@ from profiler.measuring.collect.target import (
     typed_command,
 )
 from profiler.measuring.rungs.program import RungJob
-from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.provenance import rung_provenance
 from profiler.measuring.tools.git import GitCommit
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
@@ -161,7 +161,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name)
 
     def facts():
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
-        return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
+        return rung_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
 
     before = facts()
     assert set(before.sources) == {"07_eager.py", "step.py", "../common/step_base.py"}
