@@ -42,7 +42,7 @@ class Recorded:
     """A report, the number of launches in it, and the passes that ncu needed for each launch."""
 
     report: Path
-    launches: int | None
+    launches: int
     passes: int | None
 
 
@@ -118,6 +118,7 @@ class LocalDevice:
         )
         if failure is not None:
             raise failure
+        assert launches is not None  # or that would be the failure
         return Recorded(report, launches, transcript.passes)
 
     def run_command(self, command: Sequence[str], **options: Any) -> Finished:

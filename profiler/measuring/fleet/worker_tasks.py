@@ -62,7 +62,7 @@ class ReportBytes:
     """A report as bytes. Only NVIDIA's reader parses them, in its sandbox on the client."""
 
     report: bytes
-    launches: int | None
+    launches: int
     passes: int | None
 
 
