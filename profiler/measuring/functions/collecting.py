@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from profiler.errors import CountersRefused
-from profiler.measuring.collect.collection import Collection, CollectObserver, CollectPlan, CollectStep
+from profiler.measuring.collect.collection import (
+    Collection,
+    CollectObserver,
+    CollectPlan,
+    CollectStep,
+    steps_of,
+)
 from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.arrays import described
@@ -63,10 +69,9 @@ class Collecting:
                 one.pending.keep_timings(0, self.survey.timed)
                 if target.is_profiled:
                     self.sandbox.start()  # while the first process is profiled
-                for process in range(self.plan.processes):
-                    one.time(process, observer)
-                    one.profile(process, observer)
-                    if one.reports and not process and process + 1 < self.plan.processes:
+                for step in steps_of(one.plan, target):
+                    one.take(step, observer)
+                    if step.what == "profile" and not step.process and self.plan.processes > 1:
                         self.sandbox.warm_up(one.reports[0])  # while the next process is timed
                 self.cautions.extend(unlike_configurations("timed", [facts.kernels for facts in one.facts]))
                 cautions = [shortened(caution, _WIDTH) for caution in self.cautions]
