@@ -40,6 +40,17 @@ def search_names(pattern: str, names: Sequence[str]) -> list[bool]:
     return _search(pattern, names)
 
 
+def search_as_ncu(pattern: str, names: Sequence[str]) -> list[bool]:
+    """Returns what `search_names` does for a pattern that a person typed for ncu, to which case counts.
+
+    KernelNotFound says why it cannot be matched.
+    """
+    try:
+        return search_names(pattern, names)
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
+
+
 def search_typed(pattern: str, names: Sequence[str]) -> list[bool]:
     """Returns what `search_names` does for a pattern that a person typed to choose kernels.
 

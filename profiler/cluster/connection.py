@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 START_S = 60.0
+# Without a dashboard Dask still serves web pages, unencrypted and on every interface unless it is given an address.
+NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+CONNECT_ERRORS = (OSError, ValueError, RuntimeError, TypeError)  # what Dask raises when a connection fails
 _LARGE = "1 GB"  # binaries and reports travel with the calls, and Dask should not warn about their size
+Workers = Mapping[str, Mapping[str, str]]  # by name: what is added to the environment of its process
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ def connect(address: str, tls: Tls | None = None) -> WorkerPool:
     return WorkerPool(client)
 
 
-def start_local_workers(workers: Mapping[str, Mapping[str, str]]) -> WorkerPool:
-    """Starts workers on this host for as long as the pool is used; `workers` says by name what their environment has more.
+def start_local_workers(workers: Workers) -> WorkerPool:
+    """Starts workers on this host for as long as the pool is used.
 
     They listen on loopback and accept only a certificate made for this pool, which keeps other users of the
     host out.
@@ -85,11 +89,6 @@ def start_local_workers(workers: Mapping[str, Mapping[str, str]]) -> WorkerPool:
         if isinstance(error, (OSError, TimeoutError)):
             raise ClusterUnreachable(f"the workers of this host did not start: {error}") from None
         raise
-
-
-# Without a dashboard Dask still serves web pages, unencrypted and on every interface unless it is given an address.
-NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-CONNECT_ERRORS = (OSError, ValueError, RuntimeError, TypeError)  # what Dask raises when a connection fails
 
 
 def nanny_options(environment: Mapping[str, str], security: Security) -> dict[str, Any]:

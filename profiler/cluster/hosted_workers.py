@@ -16,6 +16,7 @@ from profiler.cluster.connection import (
     CONNECT_S,
     START_S,
     Tls,
+    Workers,
     first_cause,
     nanny_options,
     prepare_dask,
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from distributed import Nanny
 
 _CLOSE_S = 2.0  # nobody needs what a worker is doing then
-
-
-Workers = Mapping[str, Mapping[str, str]]  # by name: what is added to the environment of its process
 
 
 @dataclass(frozen=True)

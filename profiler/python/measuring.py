@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from profiler.measuring.functions.ahead import Ahead
-from profiler.measuring.functions.child import Call
+from profiler.measuring.functions.call import Call
 from profiler.measuring.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.measuring.functions.measure import measure_function, processes_ahead
 from profiler.measuring.functions.plan import FunctionPlan, function_name

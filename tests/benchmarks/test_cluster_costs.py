@@ -9,7 +9,6 @@ import resource
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import work
@@ -44,7 +43,7 @@ def many(reports, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pool():
     """Two workers, both of which have read before."""
-    environment = {"PYTHONPATH": str(Path(work.__file__).parent)}
+    environment = {"PYTHONPATH": work.PYTHONPATH}
     with start_local_workers({"first": environment, "second": environment}) as made:
         yield made
 

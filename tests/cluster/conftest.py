@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import work
 
 _QUIET = {
     "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
@@ -80,7 +81,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A scheduler without workers, for the tests of one file."""
-    functions = {"PYTHONPATH": str(Path(__file__).parent)}  # `work`, which the scheduler unpacks too
+    functions = {"PYTHONPATH": work.PYTHONPATH}  # `work`, which the scheduler unpacks too
     made = Cluster(tmp_path_factory.mktemp("cluster"), environment=functions)
     try:
         made.start()

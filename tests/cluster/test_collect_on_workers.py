@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+import work
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
 from living import wait_until
 
@@ -34,9 +35,9 @@ def hosts(farm, cluster):
 def collect(farm, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
     monkeypatch.setattr(
-        "profiler.measuring.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+        "profiler.measuring.fleet.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measuring.devices.assign.RETURN_S", 1.0)
+    monkeypatch.setattr("profiler.measuring.fleet.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words, runs=tmp_path / "runs"):
@@ -78,9 +79,9 @@ def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(farm, hosts
 def prof_on(farm, hosts, cluster, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
     monkeypatch.setattr(
-        "profiler.measuring.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+        "profiler.measuring.fleet.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
-    monkeypatch.setattr("profiler.measuring.devices.assign.RETURN_S", 1.0)
+    monkeypatch.setattr("profiler.measuring.fleet.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words):
@@ -165,7 +166,7 @@ def end(host):
 
 @pytest.mark.slow
 def test_a_worker_with_another_prof_is_refused(farm, lend, prof_on, tmp_path):
-    lend("older", 5, PYTHONPATH=str(metadata_of(tmp_path / "packages", "0.0.1")))
+    lend("older", 5, PYTHONPATH=f"{metadata_of(tmp_path / 'packages', '0.0.1')}:{work.PYTHONPATH}")
     done = prof_on("--ladder", "compiled", "--all", "--launches", 2)
     assert done.returncode == 98
     assert "worker older-gpu0 has prof 0.0.1, and this is " in done.stderr
@@ -191,7 +192,7 @@ def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm, 
 def test_without_a_gpu_to_offer_it_says_what_to_start(farm, prof_here, tmp_path, own_cluster, monkeypatch):
     own_cluster.start()
     # The real wait is a minute, and no option changes it.
-    monkeypatch.setattr("profiler.measuring.devices.on_cluster.FIRST_ANSWER_S", 1.0)
+    monkeypatch.setattr("profiler.measuring.fleet.on_cluster.FIRST_ANSWER_S", 1.0)
     words = farm.words(tmp_path / "runs", "--scheduler", own_cluster.address)
     none = prof_here(*words, cwd=farm.client, env=farm.environment(farm.client))
     assert (none.returncode, none.stderr.splitlines()[0]) == (99, "prof: no worker came within 1 s")

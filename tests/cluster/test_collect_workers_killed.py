@@ -58,7 +58,7 @@ def field(tmp_path_factory, own_cluster):
 def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
     monkeypatch.setattr(
-        "profiler.measuring.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+        "profiler.measuring.fleet.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm

@@ -5,9 +5,9 @@ import os
 import re
 import signal
 import threading
-from pathlib import Path
 
 import pytest
+import work
 from living import wait_until
 from variants import write_variants
 
@@ -241,7 +241,7 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
 def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(own_cluster, folder, empty):
     """Each worker is killed for real as soon as it has this report in hand, and its nanny starts another."""
     (folder / "poison.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes() + b"\0")
-    own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
+    own_cluster.environment = {"PYTHONPATH": work.PYTHONPATH}
     own_cluster.start()
     daemon = {
         "DASK_DISTRIBUTED__WORKER__DAEMON": "True"
@@ -314,7 +314,7 @@ def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty):
 @pytest.mark.slow
 def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty):
     """All it is given fails at once: it would be given all."""
-    own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
+    own_cluster.environment = {"PYTHONPATH": work.PYTHONPATH}
     own_cluster.start()
     own_cluster.worker("homeless", "--preload", "homeless")
     with connect(own_cluster.address) as pool:

@@ -33,7 +33,7 @@ def variables(tmp_path_factory, needs):
     with slurm.running_slurm() as found, pytest.MonkeyPatch.context() as patch:
         ours = {
             "PROF_CLUSTER_INTERFACE": "lo",
-            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTHONPATH": work.PYTHONPATH,
             "XDG_STATE_HOME": str(tmp_path_factory.mktemp("state")),
         }
         for name, value in {**found, **ours}.items():

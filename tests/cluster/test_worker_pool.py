@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import dask
 import pytest
@@ -19,7 +18,7 @@ from profiler.cluster import connection, watch, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
-WORK = {"PYTHONPATH": str(Path(__file__).parent)}
+WORK = {"PYTHONPATH": work.PYTHONPATH}
 
 
 @pytest.fixture(scope="module")

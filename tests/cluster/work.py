@@ -2,10 +2,14 @@
 
 import os
 import time
+from pathlib import Path
 from threading import Event
 
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ReportDamaged
+
+# Of schedulers and workers: they have the `profiler` of this tree too, where another may be installed.
+PYTHONPATH = os.pathsep.join(map(str, (Path(__file__).parent, Path(__file__).parents[2])))
 
 
 def add(one, other):

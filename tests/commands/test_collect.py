@@ -138,7 +138,7 @@ def here(tmp_path, prof_here, reader_without_code, monkeypatch):
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NCU_LOG", str(made.log))
     monkeypatch.setattr(
-        "profiler.measuring.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+        "profiler.measuring.fleet.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
     made.replay("four-way")
     before = signal.getsignal(signal.SIGTERM)

@@ -13,9 +13,9 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.measuring.collect.collection import CollectObserver, CollectPlan, CollectStep
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target, rung_target
 from profiler.measuring.collect.turns import collect_here
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.doctor.checks import Machine
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu

@@ -30,7 +30,7 @@ from profiler.store.runs.manifest import decode_manifest, encode_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection, planned_gpu
+from profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan, planned_gpu
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 
@@ -573,7 +573,7 @@ def test_a_link_in_an_unfinished_collection_is_not_followed(tmp_path, precious):
     """Whoever knows the key of a collection knows the names of its files."""
     with UnfinishedCollection(tmp_path / "runs", "key") as unfinished:
         (unfinished.folder / "plan.json").symlink_to(precious)
-        unfinished.plan(CollectionPlan("mine", 1))
+        unfinished.plan(UnfinishedPlan("mine", 1))
     assert precious.read_bytes() == PRECIOUS
     shutil.rmtree(tmp_path / "runs" / ".pending")
     (tmp_path / "elsewhere").mkdir()

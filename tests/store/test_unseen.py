@@ -20,13 +20,13 @@ from profiler.store.runs.commit import Staging
 from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import decode_manifest, read_manifest, write_manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 from tests.store.flips import flipped
 
 SEED = 18
-PLAN = CollectionPlan("gemm-5", 7, "GPU-1")
+PLAN = UnfinishedPlan("gemm-5", 7, "GPU-1")
 
 
 @pytest.fixture

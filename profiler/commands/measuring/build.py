@@ -14,9 +14,8 @@ from profiler.commands.shared.ladders import build_errors, build_rungs, choose_r
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.errors import GpuNotFound
-from profiler.measuring.rungs.resources import misfit_text
+from profiler.measuring.rungs.resources import compiled_facts, misfit_text
 from profiler.measuring.tools.gpus import find_gpu
-from profiler.measuring.tune.points import compiled_facts
 from profiler.present.documents.rungs import build_row, built_document
 from profiler.text import printable
 

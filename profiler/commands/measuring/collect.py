@@ -12,7 +12,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
-from profiler.measuring.devices.groups import GroupBy
+from profiler.measuring.fleet.groups import GroupBy
 from profiler.measuring.tools.ncu import LAUNCHES
 
 

@@ -12,13 +12,13 @@ from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import VerbSettings
 from profiler.measuring.collect.collection import CollectPlan
+from profiler.measuring.collect.device import Device, LocalDevice, device_for_gpu
 from profiler.measuring.collect.dry_run import dry_run_device
 from profiler.measuring.collect.target import Target
 from profiler.measuring.collect.turns import CollectOutcome, collect_here, recorded_on
-from profiler.measuring.devices.assign import collect_on_fleet
-from profiler.measuring.devices.device import Device, LocalDevice, device_for_gpu
-from profiler.measuring.devices.groups import GroupBy, TargetGroup, group_targets
-from profiler.measuring.devices.on_cluster import ClusterFleet
+from profiler.measuring.fleet.assign import collect_on_fleet
+from profiler.measuring.fleet.groups import GroupBy, TargetGroup, group_targets
+from profiler.measuring.fleet.on_cluster import ClusterFleet
 from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.measuring.tools.ncu import find_ncu
 from profiler.store.runs.run_store import RunStore

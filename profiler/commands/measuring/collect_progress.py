@@ -16,7 +16,7 @@ from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError
 from profiler.measuring.collect.collection import FATAL, CollectObserver, CollectStep
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.assign import FleetObserver
+from profiler.measuring.fleet.assign import FleetObserver
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.transcript import Transcript
 

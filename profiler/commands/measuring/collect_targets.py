@@ -20,7 +20,7 @@ from profiler.measuring.collect.collection import CollectPlan, steps_of
 from profiler.measuring.collect.target import Target
 from profiler.measuring.collect.times_only import collect_times
 from profiler.measuring.collect.turns import CollectOutcome
-from profiler.measuring.devices.groups import GroupBy
+from profiler.measuring.fleet.groups import GroupBy
 from profiler.measuring.tools.gpus import find_gpu
 from profiler.present.documents.rungs import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore

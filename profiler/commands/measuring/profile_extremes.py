@@ -14,9 +14,9 @@ from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import print_document
 from profiler.measuring.collect.collection import CollectPlan, steps_of
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target, rung_target
 from profiler.measuring.collect.turns import collect_here
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, find_ncu
 from profiler.measuring.tune.sweep import SweepMeasurement
 from profiler.present.documents.comparison import comparison_document

@@ -20,9 +20,9 @@ from profiler.commands.shared.ladders import (
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.measuring.collect.collection import CollectPlan
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import timed_target
 from profiler.measuring.collect.turns import time_here
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.ncu import NO_NCU, NcuOptions

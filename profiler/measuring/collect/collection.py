@@ -29,9 +29,9 @@ from profiler.errors import (
     StoreNotWritable,
     WorkerLost,
 )
+from profiler.measuring.collect.device import Device, Order
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target, collection_key, typed_command
-from profiler.measuring.devices.device import Device, Order
 from profiler.measuring.rungs.program import RungJob, fresh_seed, program_command
 from profiler.measuring.rungs.timing import with_facts
 from profiler.measuring.tools.ncu import NcuOptions
@@ -45,7 +45,7 @@ from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan
 
 if TYPE_CHECKING:
     from profiler.store.reports.sandbox import Extracted, Sandbox
@@ -79,6 +79,11 @@ class CollectStep:
     label: str
     what: Literal["verify", "time", "profile"]
     process: int = 0
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """Returns what the steps of several targets are sorted by: all are verified, then timed and profiled process by process."""
+        return self.process, ("verify", "time", "profile").index(self.what)
 
 
 @dataclass(frozen=True)
@@ -166,71 +171,74 @@ class Collection:
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
         seed = fresh_seed() if self.plan.seed is None else self.plan.seed
-        plan = self.pending.plan(CollectionPlan(self.run_name, seed, self.plan.device.gpu.uuid))
+        plan = self.pending.plan(UnfinishedPlan(self.run_name, seed, self.plan.device.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
-    def attempt(self, step: Callable[[CollectObserver], None], observer: CollectObserver) -> None:
-        """Runs one step. A failure skips the rest of this target; fatal errors and lost workers propagate."""
+    def attempt(self, step: CollectStep, observer: CollectObserver) -> None:
+        """Takes one step. A failure skips the rest of this target; fatal errors and lost workers propagate."""
         if self.error is not None:
             return
         started = time.monotonic()
         try:
-            step(observer)
+            self.take(step, observer)
         except (*FATAL, WorkerLost):
             raise
         except ProfError as error:
             self.error = error
         self.seconds += time.monotonic() - started
 
-    def verify(self, observer: CollectObserver) -> None:
-        """Checks the result, if the target has a check."""
-        job = self.target.job
-        if job is None or not _is_verified(self.plan, self.target):
-            return
-        with _Reporting(observer, CollectStep(self.target.label, "verify")) as report:
-            self.relative_error = self.plan.device.verify(job, self.plan.timeout_s)
-            report.line = f"verified    {self.target.label}"
-            if self.relative_error is not None:
-                report.line += f": relative error {self.relative_error:.1e}"
+    def take(self, step: CollectStep, observer: CollectObserver) -> None:
+        """Takes one of the steps that `steps_of` lists, unless its result is kept."""
+        take = {"verify": self._verify, "time": self._time, "profile": self._profile}[step.what]
+        observer.begin(step)
+        try:
+            line = take(step, observer)
+        except WorkerLost:
+            raise
+        except ProfError as error:
+            observer.end(step, "", error)
+            raise
+        observer.end(step, line, None)
 
-    def time(self, process: int, observer: CollectObserver) -> None:
-        """Times one process without the profiler, unless its timings are kept."""
-        job = self.target.job
-        if job is None or not _is_timed(self.plan, self.target):
-            return
-        with _Reporting(observer, CollectStep(self.target.label, "time", process)) as report:
-            known = self.pending.timings(process)
-            if known is None:
-                timed = self.plan.device.time(timing_job(self.plan, job), self.plan.timeout_s)
-                known = timed.of_process(process)
-                self.pending.keep_timings(process, known)
-                alone = "" if self.target.is_profiled else "; it is not profiled"
-                report.line = (
-                    f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                    f"{len(known.timings)} repeats, {report.seconds:.1f} s{alone}"
-                )
-            self.timings += known.timings
-            self.facts.append(known.facts)
+    def _verify(self, step: CollectStep, _: CollectObserver) -> str:
+        assert self.target.job is not None
+        self.relative_error = self.plan.device.verify(self.target.job, self.plan.timeout_s)
+        found = "" if self.relative_error is None else f": relative error {self.relative_error:.1e}"
+        return f"verified    {step.label}{found}"
 
-    def profile(self, process: int, observer: CollectObserver) -> None:
-        """Profiles one process, unless its report is kept."""
-        if not self.target.is_profiled:
-            return
-        step = CollectStep(self.target.label, "profile", process)
-        with _Reporting(observer, step) as report, neutral_folder() as scratch:
-            kept = self.pending.report(process)
-            if kept is None:
-                plan = self.plan
+    def _time(self, step: CollectStep, _: CollectObserver) -> str:
+        started, line = time.monotonic(), ""
+        known = self.pending.timings(step.process)
+        if known is None:
+            assert self.target.job is not None
+            timed = self.plan.device.time(timing_job(self.plan, self.target.job), self.plan.timeout_s)
+            known = timed.of_process(step.process)
+            self.pending.keep_timings(step.process, known)
+            alone = "" if self.target.is_profiled else "; it is not profiled"
+            line = (
+                f"timed       {step.label}, process {step.process + 1} of {self.plan.processes}: "
+                f"{len(known.timings)} repeats, {time.monotonic() - started:.1f} s{alone}"
+            )
+        self.timings += known.timings
+        self.facts.append(known.facts)
+        return line
+
+    def _profile(self, step: CollectStep, observer: CollectObserver) -> str:
+        started, line, plan = time.monotonic(), "", self.plan
+        kept = self.pending.report(step.process)
+        if kept is None:
+            with neutral_folder() as scratch:
                 order = Order(self.target, plan.recording, plan.timeout_s, plan.cwd)
                 recorded = plan.device.record(order, scratch, partial(observer.at, step))
-                kept = self.pending.keep_report(process, recorded.report)
-                passes = f", {recorded.passes} passes" if recorded.passes else ""
-                report.line = (
-                    f"profiled    {self.target.label}, process {process + 1} of {plan.processes}: "
-                    f"{recorded.launches} launches{passes}, {report.seconds:.1f} s"
-                )
-            self.reports.append(kept)
+                kept = self.pending.keep_report(step.process, recorded.report)
+            passes = f", {recorded.passes} passes" if recorded.passes else ""
+            line = (
+                f"profiled    {step.label}, process {step.process + 1} of {plan.processes}: "
+                f"{recorded.launches} launches{passes}, {time.monotonic() - started:.1f} s"
+            )
+        self.reports.append(kept)
+        return line
 
     def submit(self, sandbox: Sandbox, staging: Staging) -> None:
         """Starts to read the reports, in another process."""
@@ -305,31 +313,6 @@ class Collection:
             collection=self.key,
             function="" if job.ladder.name else job.kernel.name,
         )
-
-
-@dataclass
-class _Reporting:
-    """Reports to the observer that a step begins, and how it ended."""
-
-    observer: CollectObserver
-    step: CollectStep
-    line: str = ""
-    _started: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._started
-
-    def __enter__(self) -> _Reporting:
-        self._started = time.monotonic()
-        self.observer.begin(self.step)
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self.observer.end(self.step, self.line, None)
-        elif isinstance(error, ProfError) and not isinstance(error, WorkerLost):
-            self.observer.end(self.step, "", error)
 
 
 def _is_verified(plan: CollectPlan, target: Target) -> bool:

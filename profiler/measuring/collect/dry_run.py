@@ -12,8 +12,8 @@ from pathlib import Path
 
 from profiler.errors import GpuNotFound, ToolNotFound
 from profiler.measuring.collect.collection import CollectPlan, CollectStep, steps_of, timing_job
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target, typed_command
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.build import build_command
 from profiler.measuring.rungs.program import program_command
 from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu, find_gpus
@@ -40,11 +40,8 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         if not target.is_profiled:
             yield f"# {target.label} is timed, not profiled"
     steps = [(target, step) for target in targets for step in steps_of(plan, target)]
-    order = {"verify": 0, "time": 1, "profile": 2}
     reports = Counter[str]()
-    for target, step in sorted(
-        steps, key=lambda one: (one[1].what != "verify", one[1].process, order[one[1].what])
-    ):
+    for target, step in sorted(steps, key=lambda pair: pair[1].turn):
         reports[target.name] += step.what == "profile"
         report = target.report_name(reports[target.name])  # of any size, and of any process
         yield _folded(_words(plan, target, step, report))

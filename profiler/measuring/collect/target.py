@@ -6,6 +6,7 @@ In: a target. Out: the command that runs it under ncu, and the key that shows wh
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from profiler.measuring.rungs.build import Built
 from profiler.measuring.rungs.job_files import list_job_files, read_job_files, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob, program_command
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
-from profiler.measuring.tools.neutral import bring_binary, relative_words
+from profiler.measuring.tools.neutral import relative_words
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
 
@@ -98,19 +99,16 @@ def prepare(
     """
     job = target.job
     moved = _moved(job, scratch) if job is not None and cwd is None else None
-    if moved is not None:
-        program = relative_words(program_command(moved, "profile"), scratch)
-        folder, export = scratch, REPORT_FILE
-    else:
-        program = program_command(job, "profile") if job is not None else list(target.program)
-        folder, export = cwd or target.folder, str(scratch / REPORT_FILE)
-    return ncu_command(ncu.path, recording, target.selection, export, program), folder
+    if moved is None:
+        return typed_command(target, ncu, recording, str(scratch / REPORT_FILE)), cwd or target.folder
+    program = relative_words(program_command(moved, "profile"), scratch)
+    return ncu_command(ncu.path, recording, target.selection, REPORT_FILE, program), scratch
 
 
 def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     """Returns the job with its files copied to `scratch`; None if it may need files that its ladder does not name."""
     if job.binary is not None:
-        return replace(job, binary=bring_binary(job.binary, scratch))
+        return replace(job, binary=Path(shutil.copy2(job.binary, scratch)))
     files = list_job_files(job)
     if files is None:
         return None
@@ -119,7 +117,7 @@ def _moved(job: RungJob, scratch: Path) -> RungJob | None:
 
 
 def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, export: str) -> list[str]:
-    """Returns the same command as a user would type it in the program's own folder, which writes the report `export` there."""
+    """Returns the same command as a user would type it in the program's own folder, which writes the report `export`."""
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
     return ncu_command(ncu.path, recording, target.selection, export, program)
 

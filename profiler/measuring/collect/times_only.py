@@ -6,22 +6,23 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import compress
 from pathlib import Path
 
 import msgspec
 
-from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
+from profiler.catalog.patterns import search_as_ncu
+from profiler.errors import LaunchesMissing, NothingProfiled, ToolNotFound
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target
-from profiler.measuring.functions.activity import installed_cupti
 from profiler.measuring.rungs.program import ENVIRONMENT
-from profiler.measuring.tools.exit_codes import profiled_already, says_other_listener
+from profiler.measuring.tools.cuda_libraries import CUPTI, library_paths
+from profiler.measuring.tools.exit_codes import profiled_already, program_failure, says_other_listener
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.mangling import demangled
 from profiler.measuring.tools.neutral import neutral_folder
@@ -76,10 +77,7 @@ def collect_times(
 def _chosen(target: Target, heard: list[TimedLaunch]) -> list[TimedLaunch]:
     """Returns the launches that were asked for, as ncu would choose them: by their name, then by number."""
     selection = target.selection
-    try:
-        fitting = [one for one in heard if re.search(selection.regex or "", one.kernel)]
-    except re.error as error:
-        raise KernelNotFound(f"'{selection.regex}' is not a regular expression: {error}") from None
+    fitting = list(compress(heard, search_as_ncu(selection.regex or "", [one.kernel for one in heard])))
     names = [f"  {name[:200]}" for name in dict.fromkeys(one.kernel for one in heard)]
     if not fitting:
         raise NothingProfiled(
@@ -98,18 +96,15 @@ def _chosen(target: Target, heard: list[TimedLaunch]) -> list[TimedLaunch]:
 def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int) -> list[TimedLaunch]:
     """Runs the program once in the folder and returns its launches in the order in which they began."""
     with neutral_folder() as scratch:
-        library = _compile(scratch)
-        listening = {"CUDA_INJECTION64_PATH": str(library), "PROF_KERNELS": str(scratch)}
-        environment = {**ENVIRONMENT, **listening, "PROF_CUPTI": installed_cupti()}
+        environment = {
+            **ENVIRONMENT,
+            "CUDA_INJECTION64_PATH": str(_compile(scratch)),
+            "PROF_KERNELS": str(scratch),
+            "PROF_CUPTI": next((path for path in library_paths(CUPTI) if os.path.exists(path)), CUPTI),
+        }
         finished = run(program, timeout_s=timeout_s, folder=folder, environment=environment, leash=True)
         if finished.exit_code:
-            if says_other_listener("\n".join(finished.details)):
-                raise profiled_already(program[0], finished.details)
-            raise ProgramFailed(
-                f"{program[0]} failed ({finished.how})",
-                details=finished.details,
-                remedy="Run the program by hand: it must end with exit code 0.",
-            )
+            raise program_failure(program[0], None, finished.how, finished.details)
         lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
     if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
         if says_other_listener(refused):

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from profiler.errors import ProfError, ShapeRefused
@@ -77,15 +76,11 @@ class Turns:
         """Verifies, times and profiles the other targets."""
         for one in self._under_way:
             one.open()
-        for one in self._under_way:
-            one.attempt(one.verify, self._observer)
-        for process in range(self._plan.processes):
-            for one in self._under_way:
-                one.attempt(partial(one.time, process), self._observer)
-            for one in self._under_way:
-                one.attempt(partial(one.profile, process), self._observer)
-                if process + 1 == self._plan.processes and one.error is None:
-                    one.submit(sandbox, staging)  # read while the next kernel is profiled
+        steps = [(one, step) for one in self._under_way for step in steps_of(self._plan, one.target)]
+        for one, step in sorted(steps, key=lambda pair: pair[1].turn):
+            one.attempt(step, self._observer)
+            if step == steps_of(self._plan, one.target)[-1] and one.error is None:
+                one.submit(sandbox, staging)  # read while the next kernel is profiled
 
     def finish(self, staging: Staging) -> Iterator[CollectOutcome]:
         """Yields one outcome for each target, as soon as its run is committed or has failed."""

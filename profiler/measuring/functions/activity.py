@@ -7,15 +7,14 @@ kernel since CUDA 9 (CUpti_ActivityKernel4 to 10 in cupti_activity.h).
 from __future__ import annotations
 
 import ctypes
-import glob
-import os
 import struct
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ctypes import POINTER, byref, c_size_t, c_uint32, c_void_p
 from functools import cache
 from typing import NamedTuple
+
+from profiler.measuring.tools.cuda_libraries import CUPTI, library_paths
 
 _KERNEL, _COPY, _SET = 10, 1, 2  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, _MEMCPY, _MEMSET
 _BUFFER_BYTES = 4 << 20
@@ -124,31 +123,13 @@ def _read(address: int) -> Iterator[Activity]:
 
 def _find_cupti() -> ctypes.CDLL:
     """Returns the CUPTI that this process has loaded already, or the first that is installed and loads."""
-    for path in dict.fromkeys([*_loaded(), *installed("libcupti.so")]):
+    for path in dict.fromkeys([*_loaded(), *library_paths(CUPTI)]):
         with suppress(OSError):
             return ctypes.CDLL(path)
-    raise CuptiMissing("no libcupti.so: it comes with the CUDA toolkit, PyTorch and JAX")
-
-
-def installed_cupti() -> str:
-    """Returns the path of the first CUPTI that is installed, or its name for the system to find."""
-    return next((path for path in installed("libcupti.so") if os.path.exists(path)), "libcupti.so")
+    raise CuptiMissing(f"no {CUPTI}: it comes with the CUDA toolkit, PyTorch and JAX")
 
 
 def _loaded() -> list[str]:
     with suppress(OSError), open("/proc/self/maps") as maps:
-        return [path for line in maps if "libcupti.so" in (path := line.split(maxsplit=5)[-1].strip())]
+        return [path for line in maps if CUPTI in (path := line.split(maxsplit=5)[-1].strip())]
     return []
-
-
-def installed(library: str) -> Iterator[str]:
-    """Yields the paths where a library of CUDA may lie: beside Python's packages, in a toolkit, or where the system looks."""
-    for entry in sys.path:
-        yield from sorted(glob.glob(f"{glob.escape(entry or '.')}/nvidia/*/lib/{library}*"), reverse=True)
-    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    for home in filter(
-        None, [*homes, "/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True)]
-    ):
-        for folder in ("extras/CUPTI/lib64", "lib64", "lib"):
-            yield from sorted(glob.glob(f"{home}/{folder}/{library}*"), reverse=True)
-    yield library

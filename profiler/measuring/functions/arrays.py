@@ -63,10 +63,10 @@ def copied(array: Array) -> Array:
     """Returns an array of its own memory with the same values and the same order in memory."""
     if _is_torch(array):
         return array.detach().clone().requires_grad_(array.requires_grad)
-    if hasattr(array, "copy_to_host"):
+    if _is_numba(array):
         return _with_values(array, array.copy_to_host())
-    if hasattr(array, "at") and hasattr(array, "block_until_ready"):
-        return array  # JAX never changes an array
+    if _is_jax(array):
+        return array
     return array.copy(order="K") if hasattr(array, "flags") else array.copy()
 
 
@@ -75,7 +75,7 @@ def host(array: Array) -> np.ndarray[Any, Any]:
     if _is_torch(array):
         array = array.detach()
         return np.asarray((array.float() if is_narrow(array) else array).cpu().resolve_conj().numpy())
-    if hasattr(array, "copy_to_host"):
+    if _is_numba(array):
         return np.asarray(array.copy_to_host())
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
@@ -95,9 +95,9 @@ def _with_values(array: Array, values: np.ndarray[Any, Any]) -> Array:
         new = array.detach().clone()
         new.copy_(sys.modules["torch"].from_numpy(np.ascontiguousarray(values)))
         return new.requires_grad_(array.requires_grad)
-    if hasattr(array, "copy_to_host"):
+    if _is_numba(array):
         return sys.modules["numba"].cuda.to_device(values)
-    if hasattr(array, "block_until_ready"):
+    if _is_jax(array):
         return sys.modules["jax"].numpy.asarray(values, dtype=array.dtype)
     new = array.copy(order="K")
     new[...] = sys.modules["cupy"].asarray(values) if hasattr(array, "get") else values
@@ -108,7 +108,7 @@ def assign(array: Array, values: Array) -> None:
     """Puts the values of an array like this one into it."""
     if _is_torch(array):
         array.detach().copy_(values)
-    elif hasattr(array, "copy_to_host"):
+    elif _is_numba(array):
         array.copy_to_device(values)
     else:
         array[...] = values
@@ -132,7 +132,7 @@ class KeptArguments:
         self._before: list[tuple[Array, np.ndarray[Any, Any]]] = []
         for array in leaves(self.values):
             size = _host_bytes(array)
-            if hasattr(array, "block_until_ready"):  # JAX never changes an array
+            if _is_jax(array):
                 continue
             if kept + size > MOST_KEPT_BYTES:
                 self.left_out += size
@@ -197,11 +197,11 @@ def is_narrow(array: Array) -> bool:
 
 def poison(array: Array) -> None:
     """Fills an array with NaN if it holds floating-point numbers and can be changed."""
-    if not is_real(array) or hasattr(array, "block_until_ready"):
+    if not is_real(array) or _is_jax(array):
         return
     if _is_torch(array):
         array.detach().fill_(float("nan"))
-    elif hasattr(array, "copy_to_host"):
+    elif _is_numba(array):
         array.copy_to_device(np.full(array.shape, np.nan, array.dtype))
     elif hasattr(array, "fill"):
         array.fill(np.nan)
@@ -223,3 +223,12 @@ def fresh(array: Array, random: np.random.Generator) -> Array:
 def _is_torch(array: Array) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _is_numba(array: Array) -> bool:
+    return hasattr(array, "copy_to_host")
+
+
+def _is_jax(array: Array) -> bool:
+    """Returns True for an array of JAX, which nothing can change."""
+    return hasattr(array, "block_until_ready")

@@ -13,7 +13,6 @@ import argparse
 import importlib
 import json
 import os
-import pickle
 import select
 import sys
 import time
@@ -21,52 +20,27 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, NoReturn, TextIO
 
 from profiler.measuring.functions.activity import Activity, CuptiMissing, busy_ns, listener
-from profiler.measuring.functions.driver import READER, Driver, DriverFailed
-from profiler.measuring.functions.shipping import unpack
+from profiler.measuring.functions.call import Call, Refused, load_call
+from profiler.measuring.functions.driver import L2_READER, Driver, DriverFailed
+from profiler.measuring.tools.exit_codes import EXIT_WRONG
 
-FILE, CALLS = "call.pickle", "calls"
 GATE = "PROF_GATE"  # names the pipe from which a process that was started before its turn hears of it
-# Importing these takes seconds, and touches no GPU. A user's own module may do so.
-LIBRARIES = ("torch", "triton", "cupy", "numba", "jax")
+# By their names in messages. Importing them takes seconds, and touches no GPU, as a user's own module may.
+_LIBRARIES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
 _SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
 SHAPE = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
 )  # fmt: skip
 _MOST_CALLS = 2000
-_FAILED, _WRONG = 1, 4
-_RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
+_FAILED = 1
+SAYS_WHY = "prof: "  # begins the line that says what went wrong
 Work = list[Activity]
-ProtocolLine = dict[str, Any]  # of the protocol
-
-
-class Refused(Exception):
-    """The function cannot be measured; the text says why."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function to measure, with its arguments and its reference."""
-
-    function: Callable[..., object]
-    arguments: tuple[Any, ...]
-    reference: Callable[..., object] | None
-    tolerance: float | None
-    calls: int = 0  # before the function was settled in the survey
-
-    def call_reference(self, *arguments: object) -> object:
-        """Calls the reference, whose failures are not those of the function."""
-        assert self.reference is not None
-        try:
-            return self.reference(*arguments)
-        except Exception as error:
-            traceback.print_exc()
-            raise Refused(f"its reference raised {type(error).__name__}: {error}") from None
+ProtocolLine = dict[str, Any]
 
 
 class Session:
@@ -89,7 +63,7 @@ class Session:
             self.driver.flush()
         _wait_for(function(*self.kept.values))
         self.driver.wait()
-        return [one for one in self._heard() if one.name != READER]
+        return [one for one in self._heard() if one.name != L2_READER]
 
     def put_back(self) -> None:
         """Gives the arguments that calls have written the values that they had."""
@@ -204,7 +178,7 @@ def kernel_with_shape(name: str, shape: Sequence[int]) -> str:
 def profile(call: Call, launches: int) -> Iterator[ProtocolLine]:
     """Calls the function until it is settled, then in the profiler's window; has nothing to say."""
     session = Session(call.arguments, listens=False)
-    for place in range(call.calls + _SETTLED_CALLS):
+    for place in range(call.settled_after + _SETTLED_CALLS):
         session.call(call.function)
         if not place:
             session.kept.find_written()
@@ -226,20 +200,10 @@ def _name(function: object) -> str:
 def _runtime() -> str:
     versions = [
         f"{title} {getattr(sys.modules[name], '__version__', '?')}"
-        for name, title in _RUNTIMES.items()
+        for name, title in _LIBRARIES.items()
         if name in sys.modules
     ]
     return ", ".join([f"Python {sys.version.split()[0]}", *versions])
-
-
-def _load_call(folder: Path) -> Call:
-    """Returns the call that lies in the folder, in the working directory of the process that sent it."""
-    sent = pickle.loads((folder / FILE).read_bytes())
-    os.chdir(sent["cwd"])
-    sys.argv = sent["argv"]
-    function, arguments, reference = unpack(sent["call"], sent["main"])
-    calls = int((folder / CALLS).read_text()) if (folder / CALLS).exists() else 0
-    return Call(function, arguments, reference, sent["tolerance"], calls)
 
 
 def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
@@ -255,7 +219,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     given = parser.parse_args(words)
     started = time.monotonic()
     try:
-        call = call or _load_call(given.folder.resolve())
+        call = call or load_call(given.folder.resolve())
         lines = list(_saying_first(_lines(given, call), out))
     except Refused as error:
         return _fail(str(error))
@@ -268,7 +232,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
         return _fail(f"it raised {type(error).__name__} after {time.monotonic() - started:.0f} s: {error}")
     for line in lines:
         print(json.dumps(line), file=out)
-    return _WRONG if any(line.get("ok") is False for line in lines) else 0
+    return EXIT_WRONG if any(line.get("ok") is False for line in lines) else 0
 
 
 def _saying_first(lines: Iterator[ProtocolLine], out: TextIO) -> Iterator[ProtocolLine]:
@@ -290,7 +254,7 @@ def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
 
 
 def _fail(message: str) -> int:
-    print("prof: " + message.replace("\n", " "), file=sys.stderr, flush=True)
+    print(SAYS_WHY + message.replace("\n", " "), file=sys.stderr, flush=True)
     return _FAILED
 
 
@@ -341,7 +305,7 @@ def await_turn() -> list[str]:
 
 def loaded_libraries() -> list[str]:
     """Returns the modules of the slow libraries that this process has imported, in their order."""
-    return [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
+    return [name for name in list(sys.modules) if name.partition(".")[0] in _LIBRARIES]
 
 
 def run() -> NoReturn:

@@ -12,11 +12,18 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from profiler.errors import CountersRefused
-from profiler.measuring.collect.collection import Collection, CollectObserver, CollectPlan, CollectStep
+from profiler.measuring.collect.collection import (
+    Collection,
+    CollectObserver,
+    CollectPlan,
+    CollectStep,
+    steps_of,
+)
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.functions.arrays import described
-from profiler.measuring.functions.child import SHAPE, Call, kernel_with_shape
+from profiler.measuring.functions.call import Call
+from profiler.measuring.functions.child import SHAPE, kernel_with_shape
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.survey import Survey
 from profiler.measuring.tools.ncu import NcuOptions
@@ -53,21 +60,18 @@ class Collecting:
             return self._commit(without_profile(target))
 
     def _commit(self, target: Target) -> str:
-        assert target.job is not None
-        seed, started = target.job.seed, time.monotonic()
+        started = time.monotonic()
         one = self._collection(target)
         observer = CollectObserver(self._say_step, lambda *_: None, lambda *_: None)
         with self.store.staging() as staging, UnfinishedCollection(self.store.local, one.key) as one.pending:
             try:
                 one.open()
-                one.target = replace(target, job=replace(target.job, seed=seed))
                 one.pending.keep_timings(0, self.survey.timed)
                 if target.is_profiled:
                     self.sandbox.start()  # while the first process is profiled
-                for process in range(self.plan.processes):
-                    one.time(process, observer)
-                    one.profile(process, observer)
-                    if one.reports and not process and process + 1 < self.plan.processes:
+                for step in steps_of(one.plan, target):
+                    one.take(step, observer)
+                    if step.what == "profile" and not step.process and self.plan.processes > 1:
                         self.sandbox.warm_up(one.reports[0])  # while the next process is timed
                 self.cautions.extend(unlike_configurations("timed", [facts.kernels for facts in one.facts]))
                 cautions = [shortened(caution, _WIDTH) for caution in self.cautions]
@@ -83,11 +87,13 @@ class Collecting:
         self.say(f"{_STEPS[step.what]} it in process {step.process + 1} of {self.plan.processes}")
 
     def _collection(self, target: Target) -> Collection:
+        assert target.job is not None
         settings = CollectPlan(
             device=self.device,
             recording=self.recording,
             processes=self.plan.processes,
             repeats=self.plan.repeats,
+            seed=target.job.seed,  # the survey has used it
             verify=False,  # the survey has done it
             timeout_s=self.plan.timeout_s,
             again=True,

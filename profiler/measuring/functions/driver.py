@@ -10,13 +10,13 @@ from ctypes import byref, c_int, c_uint, c_uint64, c_void_p
 
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _BLOCKS, _THREADS = 1024, 256
-READER = "prof_reads_l2"
+L2_READER = "prof_reads_l2"
 # Reads words and writes none: no line of the buffer has to be written back while something else is timed.
 PTX = f"""
 .version 7.0
 .target sm_70
 .address_size 64
-.visible .entry {READER}(.param .u64 words, .param .u64 count)
+.visible .entry {L2_READER}(.param .u64 words, .param .u64 count)
 {{
     .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<6>;
     ld.param.u64 %d1, [words];
@@ -101,7 +101,7 @@ class Driver:
         self._call("cuMemsetD8_v2", self._buffer, ctypes.c_ubyte(0), ctypes.c_size_t(bytes_))
         module = c_void_p()
         self._call("cuModuleLoadData", byref(module), ctypes.c_char_p(PTX.encode()))
-        self._call("cuModuleGetFunction", byref(self._reader), module, READER.encode())
+        self._call("cuModuleGetFunction", byref(self._reader), module, L2_READER.encode())
         self._words.value = bytes_ // 4
 
     def _call(self, name: str, *arguments: object) -> None:

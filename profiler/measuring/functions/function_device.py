@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from profiler.catalog.ladders.ladder import Mode
+from profiler.measuring.collect.device import LocalDevice, Order, Recorded
 from profiler.measuring.collect.target import prepare
-from profiler.measuring.devices.device import LocalDevice, Order, Recorded
 from profiler.measuring.functions import child
 from profiler.measuring.functions.activity import CuptiMissing, listener
-from profiler.measuring.functions.ahead import Ahead
+from profiler.measuring.functions.ahead import CHILD, Ahead
+from profiler.measuring.functions.call import Call, Refused
 from profiler.measuring.rungs.program import RungJob, program_command, require_success, run_program
 from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.tools.process import Finished
@@ -35,7 +36,7 @@ class FunctionDevice(LocalDevice):
 
     _: KW_ONLY
     ahead: Ahead
-    call: child.Call | None = None
+    call: Call | None = None
     _begun: list[tuple[Order, Path]] = field(default_factory=list)  # ahead of their turn
 
     def plan_ahead(
@@ -69,8 +70,8 @@ class FunctionDevice(LocalDevice):
     ) -> Finished:
         """Runs one step to its end; raises the error that its exit code stands for, unless `accept` has the code."""
         if self.call is None:
-            return run_program(job, mode, timeout_s, accept, self.run_command, hear)
-        words = program_command(job, mode)[3:]
+            return run_program(self._on_this_gpu(job), mode, timeout_s, accept, self.run_command, hear)
+        words = program_command(job, mode)[len(CHILD) :]
         out, error, started = io.StringIO(), io.StringIO(), time.monotonic()
         with redirect_stdout(error), redirect_stderr(error), _interrupted_after(timeout_s):
             code = child.main(words, out, self.call)
@@ -93,7 +94,7 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
         return
 
     def interrupt(*_: object) -> NoReturn:
-        raise child.Refused(f"it did not return within {seconds:g} s")
+        raise Refused(f"it did not return within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -6,10 +6,9 @@ The fresh processes run `child.py`. The first of them also surveys what a call l
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ from typing import Any
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
+from profiler.measuring.collect.device import Order, gpu_lock
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.device import Order, lock_folder
 from profiler.measuring.functions.ahead import CHILD, Ahead
-from profiler.measuring.functions.child import CALLS, FILE, Call
+from profiler.measuring.functions.call import Call, send_call, send_settled
+from profiler.measuring.functions.child import SAYS_WHY
 from profiler.measuring.functions.collecting import Collecting, without_profile
 from profiler.measuring.functions.function_device import FunctionDevice
-from profiler.measuring.functions.main_source import SENT_MAIN, write_main
+from profiler.measuring.functions.main_source import SENT_MAIN
 from profiler.measuring.functions.plan import FunctionPlan
-from profiler.measuring.functions.shipping import pack
 from profiler.measuring.functions.survey import Chosen, LaunchedKernel, choose, survey_function
 from profiler.measuring.rungs import program
 from profiler.measuring.tools.gpus import find_gpu
@@ -35,8 +34,6 @@ from profiler.store.locks import locked
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
-
-_PREFIX = "prof: "
 
 
 @dataclass(frozen=True)
@@ -71,19 +68,19 @@ def measure_function(
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
-        locked(lock_folder(gpu) / "measuring", None),  # others wait, however long this takes
+        locked(gpu_lock(gpu), None),  # others wait, however long this takes
         Sandbox(workers=1) as sandbox,
         _processes(ahead) as started,
     ):
         folder = scratch / "call"
         folder.mkdir()
-        if (lacking := _send(call, namespace, folder)) is not None:
+        if (lacking := send_call(call, namespace, folder)) is not None:
             cautions.append(f"measured in this process alone, without counters, because {lacking}")
             plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
         device = FunctionDevice(
             gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
         )
-        job = replace(_job(plan, folder), environment=device.environment)
+        job = _job(plan, folder)
         orders = _Orders(plan, job, _program(call.function, plan.name), device, scratch)
         if not lacking:
             orders.plan_on_a_guess()
@@ -91,7 +88,7 @@ def measure_function(
             say("calls it until it is compiled and tuned, times and verifies it")
             found = survey_function(device, job, plan, orders.plan_surveyed)
             cautions += found.cautions
-            (folder / CALLS).write_text(str(found.calls))
+            send_settled(found.calls, folder)
             order = orders.of(choose(job.label, found.kernels, plan.kernel_name))
             target = order.target if device.ncu.version else without_profile(order.target)
             one = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
@@ -164,34 +161,6 @@ def _processes(ahead: Ahead | None) -> Iterator[Ahead]:
         ahead.forget_profiles()
 
 
-def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
-    """Writes the call for the fresh processes; returns why it cannot be copied to them, or None."""
-    main = write_main(folder)
-    try:
-        packed = pack((call.function, call.arguments, call.reference), namespace, main)
-    except Exception as error:  # whatever the classes of the user's objects raise
-        parts = {"the function": call.function, "the reference": call.reference}
-        parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
-        what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
-        return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
-    sent = {
-        "cwd": str(Path.cwd()),
-        "argv": list(sys.argv),
-        "main": main,
-        "tolerance": call.tolerance,
-        "call": packed,
-    }
-    (folder / FILE).write_bytes(pickle.dumps(sent))
-    return None
-
-
-def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None) -> bool:
-    with suppress(Exception):
-        pack(value, namespace, main)
-        return True
-    return False
-
-
 def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
     child = (*(word.replace("{", "{{").replace("}", "}}") for word in CHILD), ".")
     timing = ("--repeats", "{repeats}", "--warmup", "{warmup}")
@@ -249,8 +218,8 @@ def _explained() -> Iterator[None]:
         label, _, how = error.message.removesuffix(")").rpartition(" failed (")
         if not label:
             raise
-        said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
-        why = said[-1].removeprefix(_PREFIX) if said else f"its process died: {how}"
+        said = [line.strip() for line in error.details if line.strip().startswith(SAYS_WHY)]
+        why = said[-1].removeprefix(SAYS_WHY) if said else f"its process died: {how}"
         details = [one for one in error.details[1:] if one.strip() not in said and '{"survey"' not in one]
         remedy = "Call the function by hand with the same arguments: it must launch its kernels and return."
         raise ProgramFailed(f"{label} cannot be measured: {why}", details=details, remedy=remedy) from None

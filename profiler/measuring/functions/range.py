@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-from profiler.measuring.functions.activity import installed
+from profiler.measuring.tools.cuda_libraries import library_paths
 
 _LIBRARIES = ("libnvtx3interop.so.1", "libnvToolsExt.so.1")
 _Calls = tuple[Callable[[str], object], Callable[[], object]]
@@ -45,7 +45,7 @@ def _find_calls() -> _Calls:
 @cache
 def _load_nvtx() -> ctypes.CDLL | None:
     for name in _LIBRARIES:
-        for path in installed(name):
+        for path in library_paths(name):
             with suppress(OSError):
                 return ctypes.CDLL(path)
     return None

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
+from profiler.catalog.patterns import search_as_ncu
 from profiler.errors import KernelNotFound, ResultWrong
 from profiler.measuring.functions.function_device import FunctionDevice
 from profiler.measuring.functions.plan import FunctionPlan
@@ -48,14 +49,12 @@ def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) ->
         # Demanglers spell template arguments in different ways, so the kernel is named as the binary names it.
         words = ("--kernel-name-base", "mangled", "--kernel-name", longest.name)
         return Chosen(None, words, longest.launches)
-    try:
-        found = [one for one in kernels if re.search(wanted, demangled(one.name))]
-    except re.error as error:
-        raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
+    names = [demangled(one.name) for one in kernels]
+    found = list(compress(kernels, search_as_ncu(wanted, names)))
     if not found:
-        names = [f"  {demangled(one.name)[:200]}" for one in kernels]
         raise KernelNotFound(
-            f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
+            f"{label} launches no kernel that matches '{wanted}'; it launches:",
+            details=[f"  {name[:200]}" for name in names],
         )
     return Chosen(wanted, (), sum(one.launches for one in found))
 
@@ -95,7 +94,7 @@ def survey_function(
     def hear(line: dict[str, Any]) -> None:
         surveyed(_kernels(line), line["modules"])
 
-    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+    with sampled_clocks(job.environment) as clocks:
         finished = device.run(job, "check", plan.timeout_s, (0, EXIT_WRONG), _FirstLine(hear).feed)
     line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
     if line is None:

@@ -14,7 +14,7 @@ from profiler.store.disk import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 
-def derive_provenance(
+def rung_provenance(
     ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: GitCommit
 ) -> Provenance:
     """Returns the origin of a rung's measurement. Paths are relative to the ladder's folder: runs may be published."""

@@ -36,6 +36,18 @@ def own_resources(built: Built) -> list[Resources]:
     return [one for one, fits in zip(record.resources, fitting, strict=True) if fits]
 
 
+def compiled_facts(built: Built) -> dict[str, int]:
+    """Returns the largest figures of `COMPILED` among the rung's own kernels; none if its regular expression matches no kernel."""
+    own = own_resources(built)
+    if not own:
+        return {}
+    return {
+        "registers": max(one.registers for one in own),
+        "shared_bytes": max(one.shared_bytes for one in own),
+        "spill_bytes": max(one.spill_store_bytes + one.spill_load_bytes for one in own),
+    }
+
+
 def misfit_text(built: Built) -> str:
     """Returns why the expression of a compiled rung matches none of its kernels, with similar names; else nothing."""
     record, kernel = built.record, built.kernel

@@ -27,7 +27,7 @@ _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
 def time_kernel(job: program.RungJob, timeout_s: float, runner: program.Runner = run) -> ProcessTimings:
     """Returns the repeats that one process of the program timed."""
-    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+    with sampled_clocks(job.environment) as clocks:
         finished = program.run_program(job, "time", timeout_s, runner=runner)
     return parse_timings(job, finished, clocks)
 

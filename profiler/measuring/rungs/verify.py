@@ -18,7 +18,7 @@ from profiler.measuring.rungs.program import RungJob, json_lines, read_number, r
 from profiler.measuring.tools.exit_codes import EXIT_WRONG
 from profiler.measuring.tools.process import Finished
 
-_FIGURES = ("relative_error", "threshold", "not_finite", "worst_element")
+_FIGURES = ("relative_error", "threshold", "worst_element")
 RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
 
 
@@ -54,9 +54,7 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     for line in json_lines(job, finished):
         answer |= line
         believed = believed and _is_believed(answer)
-    error, threshold, worst = (
-        read_number(answer.get(name)) for name in ("relative_error", "threshold", "worst_element")
-    )
+    error, threshold, worst = (read_number(answer.get(name)) for name in _FIGURES)
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", error, threshold, worst)
     wrong = ResultWrong(f"{job.label} computes a wrong result, seed {job.seed}", details=finished.details)
@@ -65,8 +63,8 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
 
 def _is_believed(answer: dict[str, Any]) -> bool:
     """Returns whether all figures are numbers and agree with the verdict. A program may leave figures out."""
-    figures = {key: read_number(answer[key]) for key in _FIGURES if key in answer}
+    figures = {key: read_number(answer[key]) for key in (*_FIGURES, "not_finite") if key in answer}
     if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
         return False
-    error, threshold, worst = (figures.get(name) for name in ("relative_error", "threshold", "worst_element"))
+    error, threshold, worst = map(figures.get, _FIGURES)
     return (error is None or threshold is None or error <= threshold) and (worst is None or worst <= 1)

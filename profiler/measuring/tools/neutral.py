@@ -7,7 +7,6 @@ may need its own folder and runs there.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +20,6 @@ def neutral_folder() -> Iterator[Path]:
     remove_left_scratch()
     with scratch_folder(neutral_place()) as folder:
         yield folder
-
-
-def bring_binary(binary: Path, folder: Path) -> Path:
-    """Copies the binary into the folder, unless it is there already; returns the copy."""
-    target = folder / binary.name
-    if not target.exists():
-        shutil.copy2(binary, target)
-    return target
 
 
 def relative_words(words: list[str], folder: Path) -> list[str]:

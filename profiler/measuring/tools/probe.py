@@ -8,38 +8,33 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import partial
 
 KERNEL_NAME = "prof_probe"
 # This PTX is old enough for every GPU that Nsight Compute supports: the driver compiles it for the GPU that is here.
 PTX = f".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry {KERNEL_NAME}() {{ ret; }}\n".encode()
 
 
-class _Driver:
-    """libcuda, with every call checked."""
-
-    def __init__(self) -> None:
-        self._library = ctypes.CDLL("libcuda.so.1")
-
-    def call(self, function: str, *arguments: object) -> None:
-        code = getattr(self._library, function)(*arguments)
-        if code:
-            name = ctypes.c_char_p()
-            self._library.cuGetErrorName(code, ctypes.byref(name))
-            raise OSError(f"{function}: {(name.value or b'unknown error').decode()}")
+def _call(cuda: ctypes.CDLL, function: str, *arguments: object) -> None:
+    code = getattr(cuda, function)(*arguments)
+    if code:
+        name = ctypes.c_char_p()
+        cuda.cuGetErrorName(code, ctypes.byref(name))
+        raise OSError(f"{function}: {(name.value or b'unknown error').decode()}")
 
 
 def _launch_empty_kernel() -> None:
     """Launches the empty kernel once; raises OSError with the driver's own error."""
-    driver = _Driver()
+    call = partial(_call, ctypes.CDLL("libcuda.so.1"))
     device, context, module, kernel = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-    driver.call("cuInit", 0)
-    driver.call("cuDeviceGet", ctypes.byref(device), 0)
-    driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-    driver.call("cuCtxSetCurrent", context)
-    driver.call("cuModuleLoadData", ctypes.byref(module), PTX)
-    driver.call("cuModuleGetFunction", ctypes.byref(kernel), module, KERNEL_NAME.encode())
-    driver.call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None)
-    driver.call("cuCtxSynchronize")
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+    call("cuModuleLoadData", ctypes.byref(module), PTX)
+    call("cuModuleGetFunction", ctypes.byref(kernel), module, KERNEL_NAME.encode())
+    call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+    call("cuCtxSynchronize")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import COMPILED, SweepPoint, SweepSpace
 from profiler.errors import LadderInvalid, ProfError
 from profiler.measuring.rungs.build import Built, build_flags
-from profiler.measuring.rungs.resources import misfit_text, own_resources
+from profiler.measuring.rungs.resources import compiled_facts, misfit_text
 from profiler.measuring.tune.defaults import without_defaults
 from profiler.store.disk import sha256_of
 from profiler.store.runs.run_id import facts_sha256
@@ -113,18 +113,6 @@ def judge_built(sweep: SweepSpace, workload: Mapping[str, int], candidate: Built
         return point
     found = ", ".join(f"{name} is {facts[name]}" for name in broken.names if name in facts)
     return msgspec.structs.replace(point, status="excluded", reason=f"{broken.text}, but {found}")
-
-
-def compiled_facts(built: Built) -> dict[str, int]:
-    """Returns the largest figures of `COMPILED` among the rung's own kernels; none if its regular expression matches no kernel."""
-    own = own_resources(built)
-    if not own:
-        return {}
-    return {
-        "registers": max(one.registers for one in own),
-        "shared_bytes": max(one.shared_bytes for one in own),
-        "spill_bytes": max(one.spill_store_bytes + one.spill_load_bytes for one in own),
-    }
 
 
 def _undecided(sweep: SweepSpace) -> Constraint | None:

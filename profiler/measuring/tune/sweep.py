@@ -17,7 +17,7 @@ from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measuring.rungs.build import Built, build_folder, build_kernels
 from profiler.measuring.rungs.program import fresh_seed, program_command
-from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.provenance import rung_provenance
 from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.process import shown
 from profiler.measuring.tools.toolchain import Toolchain
@@ -35,7 +35,7 @@ from profiler.measuring.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store import sweeps
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import sweep_name
-from profiler.store.runs.unfinished import CollectionPlan
+from profiler.store.runs.unfinished import UnfinishedPlan
 
 _MOST_REASONS = 5
 
@@ -67,7 +67,7 @@ class SweepMeasurement:
         """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
         with self.store.unfinished(plan.key()) as pending:
-            fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+            fresh = UnfinishedPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
             # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
             written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
@@ -86,7 +86,7 @@ class SweepMeasurement:
             results = [tuning.result(point) for point in points]
             _require_one(results, pending)
             provenance = msgspec.structs.replace(
-                derive_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
+                rung_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
                 seconds=round(time.monotonic() - started, 3),
             )
             measured = self._measured(tuning, provenance, recorded, plan.facts(choice, sources), results)

@@ -34,8 +34,8 @@ _Stored = TypeVar("_Stored")
 
 
 @decodable
-class CollectionPlan(msgspec.Struct, frozen=True):
-    """The settings that all processes of a collection share."""
+class UnfinishedPlan(msgspec.Struct, frozen=True):
+    """What every call that goes on with a collection must share with the one that began it."""
 
     name: str
     seed: int
@@ -52,12 +52,12 @@ class UnfinishedCollection:
         if self._owner is None:
             raise CollectBusy(f"{self.folder}: another prof is collecting the same")
 
-    def plan(self, fresh: CollectionPlan) -> CollectionPlan:
+    def plan(self, fresh: UnfinishedPlan) -> UnfinishedPlan:
         """Returns the plan of an earlier call, or stores and returns this one.
 
         Discards what another GPU recorded, since no two GPUs are equally fast.
         """
-        known = self._read(_PLAN_FILE, CollectionPlan)
+        known = self._read(_PLAN_FILE, UnfinishedPlan)
         if known is not None and known.gpu_uuid not in ("", fresh.gpu_uuid):
             self.discard()
             known = None
@@ -138,9 +138,9 @@ def planned_gpu(root: Path, key: str) -> str:
     return plan.gpu_uuid if plan else ""
 
 
-def read_plan(folder: Path) -> CollectionPlan | None:
+def read_plan(folder: Path) -> UnfinishedPlan | None:
     """Returns the plan of the unfinished collection in a folder; None when it is not whole."""
-    return _read_sealed(folder / _PLAN_FILE, CollectionPlan)
+    return _read_sealed(folder / _PLAN_FILE, UnfinishedPlan)
 
 
 def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:

@@ -18,7 +18,7 @@ from profiler.measuring.collect.target import (
     typed_command,
 )
 from profiler.measuring.rungs.program import RungJob
-from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.provenance import rung_provenance
 from profiler.measuring.tools.git import GitCommit
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
@@ -161,7 +161,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name)
 
     def facts():
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
-        return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
+        return rung_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
 
     before = facts()
     assert set(before.sources) == {"07_eager.py", "step.py", "../common/step_base.py"}
@@ -212,6 +212,13 @@ def test_its_executable_and_the_files_among_its_words_are_hashed(tmp_path):
 
     assert facts.binary_sha256 == sha256_of(tmp_path / "mine")
     assert facts.sources == {"train.py": sha256_of(tmp_path / "train.py")}
+
+
+def test_a_word_that_is_no_file_hides_no_file_of_the_same_name(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/train.py").write_text("train")
+    facts = program_provenance(mine("sh", "scripts/train.py", "results/train.py"), Provenance(), tmp_path)
+    assert facts.sources == {"train.py": sha256_of(tmp_path / "scripts/train.py")}
 
 
 def test_an_executable_on_the_path_is_found_there(tmp_path):

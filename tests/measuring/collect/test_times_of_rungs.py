@@ -9,9 +9,9 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
 from profiler.measuring.collect.collection import CollectPlan
+from profiler.measuring.collect.device import LocalDevice
 from profiler.measuring.collect.target import timed_target
 from profiler.measuring.collect.turns import time_here
-from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import NO_NCU, NcuOptions

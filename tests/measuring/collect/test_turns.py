@@ -11,7 +11,7 @@ import pytest
 from profiler import errors
 from profiler.catalog.presets import find_preset
 from profiler.measuring.collect.collection import Collection
-from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, UnfinishedCollection, UnfinishedPlan
 
 
 def with_metric(collecting, name):
@@ -297,7 +297,7 @@ def test_the_unfinished_parts_of_a_committed_run_are_swept(collecting):
     collecting.collect([collecting.rung(1)], resume=True)
     key = Collection(collecting.plan, collecting.rung(1), collecting.store).key
     with UnfinishedCollection(collecting.store.root, key) as pending:
-        pending.plan(CollectionPlan("scripts-1", 1))
+        pending.plan(UnfinishedPlan("scripts-1", 1))
     assert pending.folder.exists()
 
     assert statuses(collecting.collect([collecting.rung(1)], resume=True)) == ["known"]

@@ -23,7 +23,7 @@ from profiler.store.packs.compact import compact, plan_packs
 from profiler.store.reports.identity import pack_report
 from profiler.store.runs.manifest import StoredReport, write_manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
+from profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan
 
 HASHES = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
 
@@ -119,7 +119,7 @@ def test_little_space_is_warned_of(tmp_path, monkeypatch):
 
 def test_an_interrupted_collection_is_named_with_its_size(tmp_path, reports):
     with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
-        pending.plan(CollectionPlan("gemm-6", seed=7))
+        pending.plan(UnfinishedPlan("gemm-6", seed=7))
         pending.keep_report(0, reports / "hostile.ncu-rep")
 
     left = check_unfinished(tmp_path)

@@ -1,5 +1,7 @@
 """The kernels of a function: which is profiled, and how long the GPU worked."""
 
+import time
+
 import pytest
 
 from profiler.errors import KernelNotFound
@@ -26,6 +28,13 @@ def test_a_pattern_fits_names_as_sources_spell_them():
     assert choose("f", KERNELS, "^softmax").launches == 1
     with pytest.raises(KernelNotFound, match="is not a regular expression"):
         choose("f", KERNELS, "(")
+
+
+def test_no_pattern_takes_exponential_time():
+    started = time.process_time()
+    with pytest.raises(KernelNotFound, match="launches no kernel that matches"):
+        choose("f", [LaunchedKernel("softmax" * 20, 1, 1.0)], "(.*)*(.*)*(.*)*(.*)*(.*)*Q")
+    assert time.process_time() - started < 5
 
 
 def test_time_that_two_streams_share_counts_once():

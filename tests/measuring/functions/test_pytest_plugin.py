@@ -147,7 +147,7 @@ def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(mea
 def test_a_worker_of_xdist_waits_for_the_gpu_and_reports_what_has_no_baseline(start, measuring):
     lock = measuring.folder / "tmp" / "prof-gpu-0"
     lock.mkdir()
-    with open(lock / "measuring", "w") as held:
+    with open(lock / "prof.lock", "w") as held:  # as a worker of a cluster holds it
         fcntl.flock(held, fcntl.LOCK_EX)
         waiting = start("-n", "1", "-p", "xdist", "-k", "same")
         with pytest.raises(subprocess.TimeoutExpired):

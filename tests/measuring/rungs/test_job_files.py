@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measuring.devices.worker_tasks import decode_transcript, encode_transcript, keep_job_files
+from profiler.measuring.fleet.worker_tasks import keep_job_files
 from profiler.measuring.rungs.job_files import (
     list_job_files,
     read_job_files,
@@ -16,7 +16,6 @@ from profiler.measuring.rungs.job_files import (
 )
 from profiler.measuring.rungs.program import RungJob, program_command
 from profiler.measuring.tools.process import run
-from profiler.measuring.tools.transcript import Transcript
 
 LADDER = """
 title = "Made"
@@ -133,11 +132,3 @@ def test_the_other_rungs_do_not_travel(job):
     assert [kernel.number for kernel in slim.ladder.kernels] == [1]
     assert program_command(slim, "profile") == program_command(one, "profile")
     assert len(pickle.dumps(slim)) < len(pickle.dumps(one))
-
-
-def test_the_progress_of_ncu_arrives_as_it_was_sent():
-    transcript = Transcript()
-    transcript.feed('==PROF== Profiling "k": 0%....50%....100% - 14 passes\n==PROF== Profiling "k": 0%..')
-    told = decode_transcript(encode_transcript(transcript))
-    assert (told.launches, told.finished, told.passes, told.steps) == (2, 1, 14, 2)
-    assert told.fraction == transcript.fraction

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.measuring.tools.neutral import bring_binary, neutral_folder, relative_words
+from profiler.measuring.tools.neutral import neutral_folder, relative_words
 from profiler.measuring.tools.process import run
 from profiler.store.scratch import (
     end_scratch,
@@ -102,18 +102,13 @@ def test_a_file_that_is_still_written_keeps_a_folder_that_nobody_locks(tmp_path,
         assert (tmp_path / "prof-left-locked").exists()
 
 
-def test_a_binary_is_brought_once_and_can_be_run(tmp_path):
-    binary = tmp_path / "build" / "05_tile"
-    binary.parent.mkdir()
+def test_a_program_runs_by_its_relative_words(tmp_path):
+    binary = tmp_path / "05_tile"
     binary.write_text("#!/bin/sh\nexit 7\n")
     binary.chmod(0o755)
-
-    with neutral_folder() as folder:
-        brought = bring_binary(binary, folder)
-        assert bring_binary(binary, folder) == brought == folder / "05_tile"
-        words = relative_words([str(brought), "--m", "4096"], folder)
-        assert words == ["./05_tile", "--m", "4096"]
-        assert run(words, timeout_s=10, folder=folder).exit_code == 7
+    words = relative_words([str(binary), "--m", "4096"], tmp_path)
+    assert words == ["./05_tile", "--m", "4096"]
+    assert run(words, timeout_s=10, folder=tmp_path).exit_code == 7
 
 
 def test_only_words_that_lie_in_the_folder_become_relative(tmp_path):

@@ -172,7 +172,9 @@ def test_only_a_rungs_exit_codes_have_meanings(code):
     assert type(recording_error("mine", said, None, 1, is_rung=True)) is meanings.get(
         code, errors.ProgramFailed
     )
-    assert type(recording_error("mine", said, None, 1)) is errors.ProgramFailed
+    failure = recording_error("mine", said, None, 1)
+    assert type(failure) is errors.ProgramFailed
+    assert "README" not in failure.remedy  # which says what a rung must do
 
 
 def test_a_line_of_the_program_without_an_end_hides_none_of_ncus():

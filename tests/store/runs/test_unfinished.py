@@ -14,13 +14,13 @@ from profiler.store.process_timings import ProcessFacts, ProcessTimings, Timing
 from profiler.store.runs import unfinished as module
 from profiler.store.runs.unfinished import (
     UNFINISHED_FOLDER,
-    CollectionPlan,
     UnfinishedCollection,
+    UnfinishedPlan,
     discard_unfinished,
 )
 
 KEY = "0123456789abcdef" * 4
-PLAN = CollectionPlan("gemm-6", 7)
+PLAN = UnfinishedPlan("gemm-6", 7)
 TIMINGS = ProcessTimings(ProcessFacts("cuBLAS"), [Timing(0, 0, 10.5, 9.0), Timing(0, 1, 11.0, None)])
 
 
@@ -42,7 +42,7 @@ def test_the_next_call_finds_the_parts_that_were_kept(root, report):
         assert kept.read_bytes() == report.read_bytes()
 
     with UnfinishedCollection(root, KEY) as unfinished:
-        assert unfinished.plan(CollectionPlan("gemm-6", 8)) == PLAN
+        assert unfinished.plan(UnfinishedPlan("gemm-6", 8)) == PLAN
         assert unfinished.report(1) == kept
         assert unfinished.timings(0) == TIMINGS
         assert (unfinished.report(0), unfinished.timings(1)) == (None, None)
@@ -58,7 +58,7 @@ def test_process_1_is_not_process_11(root, report):
 def test_another_key_is_another_collection(root):
     with UnfinishedCollection(root, KEY) as one, UnfinishedCollection(root, "f" + KEY[1:]) as another:
         assert one.plan(PLAN) == PLAN
-        assert another.plan(CollectionPlan("gemm-5", 9)) == CollectionPlan("gemm-5", 9)
+        assert another.plan(UnfinishedPlan("gemm-5", 9)) == UnfinishedPlan("gemm-5", 9)
 
 
 def test_discarded_nothing_is_left_not_even_the_folder(root, report):
@@ -157,12 +157,12 @@ def test_a_second_prof_is_told_to_wait(root):
 
 def test_whoever_is_killed_holds_nothing(root):
     code = (
-        "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection, CollectionPlan\n"
-        f"UnfinishedCollection(Path({str(root)!r}), {KEY!r}).plan(CollectionPlan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection, UnfinishedPlan\n"
+        f"UnfinishedCollection(Path({str(root)!r}), {KEY!r}).plan(UnfinishedPlan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code], check=False)
     with UnfinishedCollection(root, KEY) as unfinished:
-        assert unfinished.plan(CollectionPlan("gemm-6", 8)) == PLAN
+        assert unfinished.plan(UnfinishedPlan("gemm-6", 8)) == PLAN
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

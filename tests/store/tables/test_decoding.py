@@ -56,7 +56,7 @@ def test_every_type_that_is_decoded_is_prepared():
     # A decoder that a module makes when it is imported has inspected its type by then.
     made = (one for module in modules for one in module.body if isinstance(one, ast.Assign))
     prepared |= {name for one in made for name in types_decoded(one)}
-    assert {"Manifest", "SweepManifest", "PackIndex", "CollectionPlan", "SweptPoint", "BuildRecord"} <= decoded  # fmt: skip
+    assert {"Manifest", "SweepManifest", "PackIndex", "UnfinishedPlan", "SweptPoint", "BuildRecord"} <= decoded  # fmt: skip
     assert decoded <= prepared
 
 

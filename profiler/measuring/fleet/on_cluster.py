@@ -14,9 +14,9 @@ from typing import Self
 from profiler.cluster.watch import Worker
 from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
+from profiler.measuring.collect.device import Device, Order, Recorded
 from profiler.measuring.collect.target import REPORT_FILE
-from profiler.measuring.devices.device import Device, Order, Recorded
-from profiler.measuring.devices.worker_tasks import (
+from profiler.measuring.fleet.worker_tasks import (
     FilesMissing,
     GpuOccupied,
     ReportBytes,

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from profiler.catalog.ladders.expressions import parse_expression
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measuring.collect.target import Target
-from profiler.measuring.devices.groups import group_targets
+from profiler.measuring.fleet.groups import group_targets
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.ncu import Selection
 

@@ -27,11 +27,11 @@ from profiler.errors import (
 )
 from profiler.machine import available_cores
 from profiler.measuring.collect.collection import CollectObserver, CollectPlan, CollectStep, steps_of
+from profiler.measuring.collect.device import Device
 from profiler.measuring.collect.target import Target
 from profiler.measuring.collect.turns import CollectOutcome, Turns
-from profiler.measuring.devices.device import Device
-from profiler.measuring.devices.groups import GroupQueue, TargetGroup
-from profiler.measuring.devices.on_cluster import ClusterFleet
+from profiler.measuring.fleet.groups import GroupQueue, TargetGroup
+from profiler.measuring.fleet.on_cluster import ClusterFleet
 from profiler.measuring.tools.gpus import Gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging

@@ -17,12 +17,12 @@ from profiler.errors import (
     ProgramFailed,
     WorkerLost,
 )
+from profiler.measuring.collect.device import LocalDevice, device_for_gpu
 from profiler.measuring.collect.target import Target
 from profiler.measuring.collect.turns import collect_here, recorded_on
-from profiler.measuring.devices import assign
-from profiler.measuring.devices.assign import FleetObserver, collect_on_fleet
-from profiler.measuring.devices.device import LocalDevice, device_for_gpu
-from profiler.measuring.devices.groups import TargetGroup, group_targets
+from profiler.measuring.fleet import assign
+from profiler.measuring.fleet.assign import FleetObserver, collect_on_fleet
+from profiler.measuring.fleet.groups import TargetGroup, group_targets
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.process import end_all

@@ -1,7 +1,7 @@
 """A GPU with the ncu of its host, and what it can do: verify a kernel, time it, record a report.
 
-`LocalDevice` is the GPU of this machine; `on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
-`collect/collection.py` keeps what it returns.
+`LocalDevice` is the GPU of this machine; `fleet/on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
+`collection.py` keeps what it returns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Recorded:
     """A report, the number of launches in it, and the passes that ncu needed for each launch."""
 
     report: Path
-    launches: int | None
+    launches: int
     passes: int | None
 
 
@@ -76,13 +76,13 @@ class LocalDevice:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def verify(self, job: RungJob, timeout_s: float) -> float | None:
-        checked = check_kernel(self._here(job), timeout_s)
+        checked = check_kernel(self._on_this_gpu(job), timeout_s)
         if checked.error is not None:
             raise checked.error
         return checked.relative_error
 
     def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
-        return time_kernel(self._here(job), timeout_s, self.run_command)
+        return time_kernel(self._on_this_gpu(job), timeout_s, self.run_command)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         target, report = order.target, scratch / REPORT_FILE
@@ -118,6 +118,7 @@ class LocalDevice:
         )
         if failure is not None:
             raise failure
+        assert launches is not None  # or that would be the failure
         return Recorded(report, launches, transcript.passes)
 
     def run_command(self, command: Sequence[str], **options: Any) -> Finished:
@@ -127,7 +128,7 @@ class LocalDevice:
     def stop(self) -> None:
         end_all()
 
-    def _here(self, job: RungJob) -> RungJob:
+    def _on_this_gpu(self, job: RungJob) -> RungJob:
         return replace(job, environment={**job.environment, **self.environment})
 
 
@@ -140,8 +141,13 @@ def device_for_gpu(gpu: Gpu, ncu: Ncu) -> LocalDevice:
     return LocalDevice(gpu, ncu, {"CUDA_VISIBLE_DEVICES": gpu.uuid, "TMPDIR": str(lock_folder(gpu))})
 
 
+def gpu_lock(gpu: Gpu) -> Path:
+    """Returns the file that whoever measures on this GPU locks, so that others on this host wait."""
+    return lock_folder(gpu) / "prof.lock"
+
+
 def lock_folder(gpu: Gpu) -> Path:
-    """Returns the folder with ncu's lock file for this GPU, and creates it if needed."""
+    """Returns the folder with the lock files for this GPU, ncu's and prof's, and creates it if needed."""
     folder = Path(tempfile.gettempdir()) / f"prof-{gpu.uuid.lower()[:12]}"
     with suppress(FileExistsError):
         folder.mkdir()

@@ -16,7 +16,7 @@ from typing import Literal
 
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
-from profiler.measuring.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
+from profiler.measuring.collect.device import LocalDevice, Order, device_for_gpu, gpu_lock
 from profiler.measuring.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu, find_gpu
@@ -28,7 +28,6 @@ from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
 
 _PROGRESS_S = 0.25
-_LOCK_FILE = "prof.lock"
 TaskKind = Literal["verify", "time", "record"]
 
 
@@ -63,7 +62,7 @@ class ReportBytes:
     """A report as bytes. Only NVIDIA's reader parses them, in its sandbox on the client."""
 
     report: bytes
-    launches: int | None
+    launches: int
     passes: int | None
 
 
@@ -90,8 +89,8 @@ def run_task(
     """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
     _check_folders(task)
     device = device or _worker_device()
-    # Two workers, or two clusters, may use the same GPU.
-    with held_if_free(lock_folder(device.gpu) / _LOCK_FILE) as is_ours:
+    # Two workers, or two clusters, may use the same GPU, and `prof.measure` may too.
+    with held_if_free(gpu_lock(device.gpu)) as is_ours:
         if not is_ours:
             return GpuOccupied()
         if task.files is None:

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import WorkerLacks
-from profiler.measuring.devices.device import Order, device_for_gpu, lock_folder
-from profiler.measuring.devices.worker_tasks import GpuOccupied, ReportBytes, WorkerTask, run_task
+from profiler.measuring.collect.device import Order, device_for_gpu, gpu_lock
+from profiler.measuring.fleet.worker_tasks import (
+    GpuOccupied,
+    ReportBytes,
+    WorkerTask,
+    decode_transcript,
+    encode_transcript,
+    run_task,
+)
+from profiler.measuring.tools.transcript import Transcript
 from profiler.store.locks import try_lock
 from profiler.store.reports.identity import identify_report
 
@@ -54,7 +62,7 @@ def test_a_folder_that_is_not_here_is_named(task, answer):
 
 
 def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting):
-    lock = try_lock(lock_folder(collecting.plan.device.gpu) / "prof.lock")
+    lock = try_lock(gpu_lock(collecting.plan.device.gpu))
     assert lock is not None
     try:
         assert isinstance(answer(task), GpuOccupied)
@@ -62,3 +70,11 @@ def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, coll
     finally:
         os.close(lock)
     assert isinstance(answer(task), ReportBytes)
+
+
+def test_the_progress_of_ncu_arrives_as_it_was_sent():
+    transcript = Transcript()
+    transcript.feed('==PROF== Profiling "k": 0%....50%....100% - 14 passes\n==PROF== Profiling "k": 0%..')
+    told = decode_transcript(encode_transcript(transcript))
+    assert (told.launches, told.finished, told.passes, told.steps) == (2, 1, 14, 2)
+    assert told.fraction == transcript.fraction
