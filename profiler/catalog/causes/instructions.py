@@ -32,10 +32,16 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="spelled-out-instructions",
-        what="Several instructions count the bits of a word, for which there is one.",
-        detected="The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up.",
-        example="count += x >> k & 1 for each k from 0 to 31.",
-        remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
+        what=(
+            "Many instructions do what one or a few do: they count the bits of a word, or compare a number with one constant after another to "
+            "choose a value."
+        ),
+        detected=(
+            "The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up; or "
+            "eight and more comparisons of one number with constants, each of which selects another constant."
+        ),
+        example="count += x >> k & 1 for each k from 0 to 31; or value = x == 1 ? 0.5f : value for each x from 1 to 15.",
+        remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits. Look values up in a table, or compute them from the bits.",
         leaves=("dram", "tensor", "fp64"),
     ),
     _kind(

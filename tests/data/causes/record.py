@@ -51,6 +51,7 @@ PROGRAMS = [
     "samples",
     "functions",
     "integers",
+    "choices",
     "tables",
     "unrolling",
     "occupancy",

@@ -70,6 +70,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_accesses.detect_redundant_shared_stores,
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
+    idioms.detect_chosen_one_by_one,
     redundant_instructions.detect_redundant_instructions,
     redundant_instructions.detect_computed_by_blocks,
     redundant_instructions.detect_computed_by_all,

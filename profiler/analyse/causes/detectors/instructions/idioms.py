@@ -1,7 +1,8 @@
-"""Detects bits that integer instructions count one by one, where one instruction counts all of a word."""
+"""Detects what many instructions spell out: bits that are counted one by one, and values that are chosen by one comparison after another."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -9,7 +10,8 @@ from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import reach, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
+from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -24,6 +26,12 @@ _ADDITIONS = ("IADD3", "VIADD", "IMAD.IADD")
 # Single bits of one word that are added up. Fewer than eight of them may be flags, each with its own meaning.
 _LOWEST_BIT = ("0x1", "RZ", "0xc0")  # operands of a mask that keeps only this bit
 _FEWEST_BITS = 8
+# A value that is looked up in a table takes a shift, a mask, an address and a load. A float of a few bits takes a shift, two masks, a sum
+# and a selection.
+_OF_A_LOOKUP = 5
+# Choices, each of a comparison and a selection. Fewer take hardly more than two lookups.
+_FEWEST_CHOICES = 8
+_CONSTANT = re.compile(r"-?(0x[0-9a-f]+|\d[\d.e+-]*|RZ|c\[.*)")
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
@@ -50,6 +58,62 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
         {"spelled_out_pct": share, "instructions_per_word": executed / words},
         saves=min(evidence.model.saved(effect), max(0.0, 1.0 - _time_to_count(evidence, words))),
     )
+
+
+def detect_chosen_one_by_one(evidence: Evidence) -> Iterable[Candidate]:
+    """Names values that are chosen by comparing a number with one constant after another, where a table has them."""
+    chains = _find_choices(evidence)
+    if not chains:
+        return
+    longest = max(chains, key=len)
+    sites = {site: 1 - _OF_A_LOOKUP / len(chain) for chain in chains for site in chain}
+    share = 100 * evidence.share_executed(sites)
+    from_bits = "or compute it from the number's bits, as a float of 4 or 8 bits has a sign, an exponent and a mantissa to shift into place"
+    yield Candidate(
+        "spelled-out-instructions",
+        f"{whole_percent(share)} % of the executed instructions compare a number with one constant after another, to choose a value: "
+        f"{len(longest)} instructions for each, where a lookup takes about {_OF_A_LOOKUP}.",
+        f"Look the value up in a table in shared memory, {from_bits}.",
+        evidence.without(sites),
+        {site: site.executed for site in sites},
+        {"chosen_one_by_one_pct": share, "choices": len(longest) // 2},
+        in_triton=f"Look the value up in a table (`tl.load(table + number)`, which L1 serves), {from_bits}.",
+    )
+
+
+def _find_choices(evidence: Evidence) -> list[list[Site]]:
+    """Returns the comparisons and selections of each number that chooses among enough values, one comparison for each."""
+    by_number: dict[object, dict[Site, Site]] = {}  # the comparison of each selection
+    for selection in evidence.sites:
+        if selection.instruction.name in ("SEL", "FSEL"):
+            for test in choosers_of(evidence, selection):
+                if _is_equality(test):
+                    register = register_of(test.instruction.operands[2])
+                    number = (register, *sources_of(evidence, test, {register} if register else set()))
+                    by_number.setdefault(number, {})[selection] = test
+    chains: list[list[Site]] = []
+    for tests in by_number.values():
+        chain = [
+            one
+            for one in tests
+            if not tests.keys().isdisjoint(sources_of(evidence, one)) and _takes_a_constant(one)
+        ]
+        compared = {tests[one].instruction.operands[3] for one in chain}
+        if len(compared) >= _FEWEST_CHOICES:
+            chains.append([*chain, *{tests[one]: None for one in chain}])
+    return chains
+
+
+def _is_equality(test: Site) -> bool:
+    """Returns whether a comparison asks if a number is one constant, whatever else holds."""
+    name, *further = test.opcode.split(".")
+    operands = test.instruction.operands
+    asks = name == "ISETP" and not {"EQ", "NE"}.isdisjoint(further)
+    return asks and operands[4:] == ("PT",) and _CONSTANT.fullmatch(operands[3]) is not None
+
+
+def _takes_a_constant(selection: Site) -> bool:
+    return any(map(_CONSTANT.fullmatch, selection.instruction.operands[1:3]))
 
 
 def _time_to_count(evidence: Evidence, words: float) -> float:

@@ -1,9 +1,12 @@
-"""Bits that are counted by several instructions: what is recognised, what is not, and what one instruction in their place costs."""
+"""What many instructions spell out: which bits are counted and which values are chosen one by one, and what takes their place."""
 
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.idioms import detect_spelled_out
+from profiler.analyse.causes.detectors.instructions.idioms import (
+    detect_chosen_one_by_one,
+    detect_spelled_out,
+)
 
 LOAD, XOR = "LDG.E R2, [R8.64]", "LOP3.LUT R3, R2, R9, RZ, 0x3c, !PT"
 BY_MASKS = (
@@ -116,3 +119,51 @@ def test_the_unit_that_counts_bits_takes_two_cycles_for_each_word(cycles, saved)
         facts={3: {"waits": {"math_pipe_throttle": 100}}},
     )  # fmt: skip
     assert candidate.saves == pytest.approx(saved, abs=0.06)
+
+
+# Values that are chosen by one comparison after another
+
+
+def choices(count, number="R2", test="ISETP.NE.U32.AND P0, PT, {}, {:#x}, PT", select="FSEL R5, R5, {}, P0"):
+    """Compares a number with so many constants, and selects another value for each."""
+    lines = ["FADD R5, RZ, RZ"]
+    for one in range(1, count + 1):
+        lines += [test.format(number, one), select.format(one / 2)]
+    return [*lines, "STG.E [R10.64], R5"]
+
+
+def find_choices(*lines):
+    return list(detect_chosen_one_by_one(evidence_of(LOAD, *lines)))
+
+
+def test_a_value_chosen_by_one_comparison_after_another_is_looked_up_instead():
+    (candidate,) = find_choices(*choices(15))
+    assert sorted(site.position for site in candidate.weights) == [*range(4, 32)]
+    assert candidate.evidence["choices"] == 14
+    assert "28 instructions for each, where a lookup takes about 5" in candidate.sentence
+    assert all(part == 1 - 5 / 28 for part in candidate.weights.values())
+
+
+@pytest.mark.parametrize(("count", "is_named"), [(8, False), (9, True)])
+def test_few_choices_take_hardly_more_than_a_lookup(count, is_named):
+    """The first selection is between two constants, and not of the chain."""
+    assert bool(find_choices(*choices(count))) == is_named
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"test": "ISETP.GT.AND P0, PT, {}, {:#x}, PT"},  # limits of classes: a table does not have them
+        {"test": "ISETP.NE.AND P0, PT, {}, {:#x}, P1"},  # another condition counts too
+        {"test": "ISETP.NE.AND P0, PT, {}, R9, PT"},  # with what another lane has, perhaps
+        {"select": "FSEL R5, R5, R7, P0"},  # values that are computed are in no table
+        {"select": "FSEL R5, 1, {}, P0"},  # each of a value of its own
+    ],
+)
+def test_other_comparisons_and_selections_are_no_table(what):
+    assert find_choices(*choices(15, **what)) == []
+
+
+def test_comparisons_of_different_numbers_are_no_table():
+    lines = [line for one in range(15) for line in (f"IADD3 R2, R2, {one:#x}, RZ", *choices(1)[1:3])]
+    assert find_choices("FADD R5, RZ, RZ", *lines, STORE) == []
