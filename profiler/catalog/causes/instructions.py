@@ -69,7 +69,10 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="type-conversions",
         what="Values are converted between types again and again.",
-        detected="Share of executed conversion instructions, which few units execute.",
+        detected=(
+            "Share of executed conversion instructions, which few units execute; or products of tensor cores, most of whose operands in shared "
+            "memory are floats that were made of halves."
+        ),
         example="An index converted to float and back for each element.",
         remedy="Convert once and keep the value in one type.",
         leaves=("dram", "tensor", "fp64"),

@@ -4,7 +4,7 @@
 Builds every program, lets it verify its kernels, and profiles each kernel with the preset "default", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
 A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
-these are recorded. The kernels of `scripts.py`, `ordered_updates.py`, `drawn_numbers.py` and `row_tiles.py` need PyTorch, Triton and CuPy, those of `register_banks.py` CuPy, those of `python_samples.py` all three and Numba, and those of `cute_samples.py` CuPy and the CuTe DSL.
+these are recorded. The kernels of `scripts.py`, `ordered_updates.py`, `drawn_numbers.py`, `row_tiles.py` and `tensor_types.py` need PyTorch, Triton and CuPy, those of `register_banks.py` CuPy, those of `python_samples.py` all three and Numba, and those of `cute_samples.py` CuPy and the CuTe DSL.
 
 It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
 """
@@ -67,6 +67,7 @@ SCRIPTS = [
     "ordered_updates",
     "drawn_numbers",
     "row_tiles",
+    "tensor_types",
     "register_banks",
     "python_samples",
     "cute_samples",

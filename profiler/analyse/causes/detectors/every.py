@@ -32,6 +32,7 @@ from profiler.analyse.causes.detectors.instructions import (
     random_numbers,
     redundant_instructions,
     special_functions,
+    widened_operands,
 )
 from profiler.analyse.causes.detectors.launch import grid, little_work, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
@@ -80,6 +81,7 @@ DETECTORS: tuple[Detector, ...] = (
     loops.detect_loop_overhead,
     empty_turns.detect_empty_turns,
     number_types.detect_conversions,
+    widened_operands.detect_widened_operands,
     number_types.detect_fp64,
     special_functions.detect_special_functions,
     lanes.detect_idle_lanes,

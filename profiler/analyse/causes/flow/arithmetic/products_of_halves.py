@@ -19,7 +19,7 @@ def find_products_of_halves(evidence: Evidence) -> frozenset[Site]:
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         readers = readers_in(evidence, function)
-        converting = {site for site in sites if _becomes_float(site)}
+        converting = {site for site in sites if becomes_float(site)}
         products = {
             site
             for site in sites
@@ -37,7 +37,7 @@ def _comes_from(evidence: Evidence, product: Site, factor: str, converting: Set[
     return bool(made) and converting >= {*made}
 
 
-def _becomes_float(site: Site) -> bool:
+def becomes_float(site: Site) -> bool:
     """Returns whether an instruction makes a float of a half, by adding zero, or of a bfloat16, by making it the upper half."""
     operands = site.instruction.operands
     of_half = site.opcode == "HADD2.F32" and operands[1] in ("RZ", "-RZ")

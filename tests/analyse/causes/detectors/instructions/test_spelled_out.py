@@ -141,7 +141,9 @@ def test_a_value_chosen_by_one_comparison_after_another_is_looked_up_instead():
     assert sorted(site.position for site in candidate.weights) == [*range(4, 32)]
     assert candidate.evidence["choices"] == 14
     assert "28 instructions for each, where a lookup takes about 5" in candidate.sentence
-    assert candidate.effect.resources["alu"] == pytest.approx((28 - 5) / 30)  # the first two instructions stay
+    assert candidate.effect.resources["alu"] == pytest.approx(
+        (28 - 5) / 30
+    )  # the first two instructions stay
 
 
 @pytest.mark.parametrize(("count", "is_named"), [(8, False), (9, True)])
