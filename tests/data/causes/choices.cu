@@ -1,9 +1,11 @@
-// Kernels that turn numbers of 4 bits into floats: by one comparison after another, or from their bits.
+// Kernels that turn numbers of 4 bits into halves: by one comparison after another, or from their bits.
+#include <cuda_fp16.h>
+
 #include "program.cuh"
 
 // ---- floats of 4 bits: a sign, two bits of exponent and one of mantissa; a thread unpacks the eight of a word
 
-constexpr size_t WORDS = 4 << 20;
+constexpr size_t WORDS = 8 << 20;
 
 __device__ __forceinline__ float chosen(unsigned number) {
   float value = 0;
@@ -33,26 +35,25 @@ __device__ __forceinline__ float from_bits(unsigned number) {
 }
 
 template <typename Value>
-__device__ __forceinline__ void unpack(const unsigned* __restrict__ in, float4* __restrict__ out, Value value) {
+__device__ __forceinline__ void unpack(const unsigned* __restrict__ in, uint4* __restrict__ out, Value value) {
   size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
   unsigned word = in[i];
-  float v[8];
+  __half2 halves[4];
 #pragma unroll
-  for (int k = 0; k < 8; ++k) v[k] = value(word >> 4 * k & 15);
-  out[2 * i] = make_float4(v[0], v[1], v[2], v[3]);
-  out[2 * i + 1] = make_float4(v[4], v[5], v[6], v[7]);
+  for (int k = 0; k < 4; ++k) halves[k] = __floats2half2_rn(value(word >> 8 * k & 15), value(word >> 8 * k + 4 & 15));
+  out[i] = *reinterpret_cast<const uint4*>(halves);
 }
 
-__global__ void unpack_choices(const unsigned* __restrict__ in, float4* __restrict__ out) { unpack(in, out, chosen); }
-__global__ void unpack_bits(const unsigned* __restrict__ in, float4* __restrict__ out) { unpack(in, out, from_bits); }
+__global__ void unpack_choices(const unsigned* __restrict__ in, uint4* __restrict__ out) { unpack(in, out, chosen); }
+__global__ void unpack_bits(const unsigned* __restrict__ in, uint4* __restrict__ out) { unpack(in, out, from_bits); }
 
 int main(int argc, char** argv) {
   Program p(argc, argv);
   unsigned* words = p.in<unsigned>();
-  float4* values = p.out<float4>();
+  uint4* halves = p.out<uint4>();
   auto random = [=] { fill(words, WORDS, [] __device__(size_t i) { return hashed(unsigned(i), 5); }); };
   p.set();
-  p.kernel<float>("unpack_choices", WORDS * 8, random, [=] { unpack_choices<<<WORDS / 256, 256>>>(words, values); });
-  p.kernel<float>("unpack_bits", WORDS * 8, random, [=] { unpack_bits<<<WORDS / 256, 256>>>(words, values); });
+  p.kernel<unsigned>("unpack_choices", WORDS * 4, random, [=] { unpack_choices<<<WORDS / 256, 256>>>(words, halves); });
+  p.kernel<unsigned>("unpack_bits", WORDS * 4, random, [=] { unpack_bits<<<WORDS / 256, 256>>>(words, halves); });
   return p.end();
 }

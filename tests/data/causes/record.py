@@ -35,7 +35,6 @@ PROGRAMS = [
     "by_threads",
     "planes",
     "scratch",
-    "recurrence",
     "far_neighbours",
     "keyed_hashes",
     "ordered_atomics",
