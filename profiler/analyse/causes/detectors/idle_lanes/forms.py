@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import are_most
 from profiler.analyse.causes.detectors.idle_lanes.by_tests import (
@@ -10,6 +10,8 @@ from profiler.analyse.causes.detectors.idle_lanes.by_tests import (
     ONE_ALONE,
     TURNS,
     Form,
+    is_decided_by_data,
+    is_decided_by_lane,
     say_by_tests,
 )
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
@@ -17,16 +19,12 @@ from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
     ends_of_sides,
     find_turned_off,
     lanes_of_acting_warps,
-    setter_of,
 )
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.branch_conditions import (
-    adds,
-    find_feeding,
-    is_decided_by_loads,
     is_decided_by_thread,
 )
 from profiler.analyse.causes.flow.dataflow import (
@@ -39,7 +37,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
-from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
+from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.words.triton import LESS_EXCHANGE
@@ -49,8 +47,9 @@ _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 # If at most so many lanes of a warp take elements, rows are short: the warp has room for a third of another row. If more do, the
 # idle lanes are the end of a long row.
 _SHORT = 3 / 4
-_OF_INDICES: tuple[Kind, ...] = ("integer", "mio", "other")
-_OF_BITS = ("LOP3", "SHF")
+_IN_SHARED_SECTORS = (
+    3 / 4
+)  # sectors for a lane: one that walks through a row of its own needs one, as each turn is another access
 _OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 
 _SHORT_ROWS = (
@@ -118,9 +117,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> Form:
             return _say_of_one_lane(
                 evidence, {site: part for site, part in work.items() if site in of_one & exchanging}
             )
-    if _are_passed_by(evidence, idle):
-        return Form(*BY_DATA)
-    return say_by_tests(evidence, idle, of_one)
+    return say_by_tests(evidence, idle, of_one, are_passed_by=_are_passed_by(evidence, idle))
 
 
 def _say_of_one_lane(evidence: Evidence, of_one: Mapping[Site, float]) -> Form:
@@ -152,7 +149,11 @@ def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> Form:
     if are_most(executed_parts(split), left):
         loops = {evidence.innermost_loop(site) for site in left}
         ends = {loop: evidence.inside(loop)[-1] for loop in loops if loop}
-        by_lane = {loop for loop, end in ends.items() if _is_decided_by_lane(evidence, end)}
+        by_lane = {
+            loop
+            for loop, end in ends.items()
+            if _take_neighbours(evidence.inside(loop)) and is_decided_by_lane(evidence, end)
+        }
         of_rows = are_most(left, (site for site in left if evidence.innermost_loop(site) in by_lane))
         return Form(TURNS[0], *_SHORT_ROWS[1:]) if of_rows else Form(*TURNS)
     if not evidence.has_costs:
@@ -249,7 +250,7 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
     return {
         site
         for branch in evidence.of("control")
-        if branch.leads_to and branch.instruction.predicate and is_decided_by_loads(evidence, branch)
+        if branch.leads_to and branch.instruction.predicate and is_decided_by_data(evidence, branch)
         for site in evidence.by_function[branch.function]
         if branch.instruction.offset
         < site.instruction.offset
@@ -285,27 +286,20 @@ def _is_shared_by_lanes(evidence: Evidence, loads: Collection[Site]) -> bool:
     """
     off = {site: site.idle_share for site in loads}
     lost = [
-        (_is_decided_by_lane(evidence, test), sum(behind.values()))
+        (is_decided_by_lane(evidence, test) and _take_neighbours(evidence.around(load)), many)
         for test, behind in find_turned_off(evidence, off).items()
+        for load, many in behind.items()
     ]
-    return 2 * sum(many for by_lane, many in lost if by_lane) > sum(many for _, many in lost)
+    return 2 * sum(many for of_row, many in lost if of_row) > sum(many for _, many in lost)
 
 
-def _is_decided_by_lane(evidence: Evidence, test: Site) -> bool:
-    """Returns whether a test asks how far the lane's index has come, and for nothing else that differs between the lanes of a warp.
-
-    What all lanes load alike is then a length, and no word of which each lane takes a bit.
-    """
-    deciding = [test]
-    if test.kind == "control":
-        before = setter_of(evidence, test)
-        deciding = choosers_of(evidence, test) or ([before] if before else [])
-    own = find_differing(evidence) & find_feeding(evidence, deciding)
-    takes_bits = any(one.instruction.name in _OF_BITS and len(one.use.inputs) > 1 for one in own)
-    return bool(own) and all(
-        (is_broadcast(one) and not takes_bits)
-        or (one.kind in _OF_INDICES and (adds(one) or not is_carried(evidence, one)))
-        for one in own
+def _take_neighbours(sites: Iterable[Site]) -> bool:
+    """Returns whether lanes load elements side by side there, in sectors that they share, as lanes of one row do."""
+    return any(
+        site.kind == "global load"
+        and not is_broadcast(site)
+        and (site.sectors or 0.0) <= max(site.ideal_sectors or 0.0, _IN_SHARED_SECTORS * site.lane_executions)
+        for site in sites
     )
 
 

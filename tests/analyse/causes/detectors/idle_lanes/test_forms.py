@@ -200,16 +200,17 @@ def test_a_bit_of_a_word_that_all_lanes_load_is_data_of_its_lane():
 
 
 @pytest.mark.parametrize(
-    ("length", "advises"),
+    ("length", "sectors", "advises"),
     [
-        (ALL | {"ideal_sectors": 100.0}, "Let a warp take several rows at once"),  # each lane takes every 32nd element of one row
-        (ALL | {"ideal_sectors": 400.0}, "Let the lanes of a warp share the turns out"),  # and here each has a row of its own
+        (ALL | {"ideal_sectors": 100.0}, 200.0, "Let a warp take several rows at once"),  # each lane takes every 32nd element of one row
+        (ALL | {"ideal_sectors": 400.0}, 200.0, "Let the lanes of a warp share the turns out"),  # each has a row of its own
+        (ALL | {"ideal_sectors": 100.0}, 1200.0, "Let the lanes of a warp share the turns out"),  # each goes on alone from its place in a list
     ],
 )  # fmt: skip
-def test_lanes_that_share_the_turns_of_a_row_are_not_told_to_do_so(length, advises):
+def test_lanes_that_share_the_turns_of_a_row_are_not_told_to_do_so(length, sectors, advises):
     index, lane, *_ = BEHIND_THE_END
     turn = [
-        ("LDG.E R4, [R2.64]", SOME),
+        ("LDG.E R4, [R2.64]", SOME | {"sectors": sectors, "ideal_sectors": 200.0}),
         ("FADD R5, R5, R4", SOME),
         ("IADD3 R0, R0, 0x20, RZ", SOME),
         ("ISETP.LT.AND P0, PT, R0, R9, PT", SOME),
@@ -220,6 +221,23 @@ def test_lanes_that_share_the_turns_of_a_row_are_not_told_to_do_so(length, advis
     assert found.name == "divergent-branches"
     assert found.sentence.startswith("Lanes leave a loop before others of their warp do")
     assert found.advice.startswith(advises)
+
+
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [
+        (ALL | {"ideal_sectors": 100.0}, "Lanes have nothing to do"),  # of the row that a warp shares out
+        (ALL | {"ideal_sectors": 400.0}, "A test of data sends lanes past"),
+    ],
+)
+def test_the_end_of_a_shared_row_is_no_test_of_data(length, says):
+    """The first loads are for all lanes, so that rows are not short."""
+    index, lane, test, _ = BEHIND_THE_END
+    row = [("LDG.E R4, [R2.64]", ALL), ("IMAD R12, R0, 0x4, RZ", ALL), ("LDG.E R9, [R12.64]", length)]
+    behind = [("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)]
+    assert named(index, *row, lane, test, ("@P0 BRA 0x90", ALL), *behind, ("EXIT", ALL)).sentence.startswith(
+        says
+    )
 
 
 @pytest.mark.parametrize("test", [(), (BEHIND_THE_END[2],)])
