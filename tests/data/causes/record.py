@@ -38,6 +38,7 @@ PROGRAMS = [
     "recurrence",
     "far_neighbours",
     "keyed_hashes",
+    "signed_digits",
     "ordered_atomics",
     "by_all",
     "groups",
