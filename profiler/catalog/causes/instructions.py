@@ -96,7 +96,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="divergent-branches",
         what="Lanes of one warp take different branches, which are executed one after the other.",
-        detected="Lanes that are off while an instruction executes, in code between branches that split warps, or because they left a loop before the others of their warp.",
+        detected="Lanes that are off while an instruction executes, in code between branches that split warps, or because they left a loop before the others of their warp; or sides of a branch that do nearly the same, of which warps execute several.",
         example="if (threadIdx.x % 2) … else …",
         remedy="Let whole warps take the same branch: sort or regroup the work, or choose by warp.",
         leaves=("dram", "tensor"),

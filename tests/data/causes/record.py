@@ -37,6 +37,7 @@ PROGRAMS = [
     "scratch",
     "far_neighbours",
     "keyed_hashes",
+    "signed_digits",
     "ordered_atomics",
     "by_all",
     "groups",

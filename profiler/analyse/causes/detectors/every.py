@@ -15,6 +15,7 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
+    alike_sides,
     blocks_of_one,
     copies,
     lanes,
@@ -86,6 +87,7 @@ DETECTORS: tuple[Detector, ...] = (
     special_functions.detect_special_functions,
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
+    alike_sides.detect_alike_sides,
     alike.detect_repeated_by_threads,
     blocks_of_one.detect_blocks_of_one,
     copies.detect_copies,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -36,7 +36,7 @@ def compares_data(evidence: Evidence, test: Site) -> bool:
     """
     processing = find_processing(evidence)
     return test in processing and not any(
-        one.kind == "integer" and (one not in processing or _adds(one)) for one in sources_of(evidence, test)
+        one.kind == "integer" and (one not in processing or adds(one)) for one in sources_of(evidence, test)
     )
 
 
@@ -45,13 +45,13 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
 
     What all load from one place in global memory, such as a size, is the same for all of them.
     """
-    feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    feeding = find_feeding(evidence, choosers_of(evidence, branch))
     return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
 
 
 def is_decided_in_turns_before(evidence: Evidence, branch: Site) -> bool:
     """Returns whether what earlier turns of a loop have left decides a branch, and neither an index nor a load of this turn."""
-    feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    feeding = find_feeding(evidence, choosers_of(evidence, branch))
     return any(_changes_in_turns(evidence, one) for one in feeding) and not any(
         one.kind in ACCESSES or _names_index(one) for one in feeding
     )
@@ -76,11 +76,16 @@ def _changes_in_turns(evidence: Evidence, site: Site) -> bool:
 def is_decided_by_thread(evidence: Evidence, test: Site) -> bool:
     """Returns whether a branch, or what sets a predicate, depends on the thread's index in its block, and on nothing that differs between blocks or turns."""
     deciding = choosers_of(evidence, test) if test.kind == "control" else [test]
-    feeding = reach(deciding, lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    feeding = find_feeding(evidence, deciding)
     return any(_IN_BLOCK in one.instruction.text for one in feeding) and not any(
         one.kind in ACCESSES or OF_BLOCK in one.instruction.text or _changes_in_turns(evidence, one)
         for one in feeding
     )
+
+
+def find_feeding(evidence: Evidence, deciding: Iterable[Site]) -> Set[Site]:
+    """Returns the comparisons that are `deciding`, what makes their operands, and what decides about these; nothing if that is long."""
+    return reach(deciding, lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
 
 
 def may_work_differently(evidence: Evidence) -> bool:
@@ -95,7 +100,7 @@ def may_work_differently(evidence: Evidence) -> bool:
         or (site.instruction.name == "BRA" and (one.kind == "global load" or _names_index(one)))
         for site in evidence.sites
         if site.instruction.name in ("BRA", "EXIT") and _is_conditional(site)
-        for one in reach(choosers_of(evidence, site), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+        for one in find_feeding(evidence, choosers_of(evidence, site))
     )
 
 
@@ -114,7 +119,8 @@ def _has_own_place(evidence: Evidence, load: Site) -> bool:
     return any(one.kind in _COMPUTED or _names_index(one) for one in makers)
 
 
-def _adds(site: Site) -> bool:
+def adds(site: Site) -> bool:
+    """Returns whether an instruction adds, or passes a result on, as a counter does in each turn of its loop."""
     return site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT)
 
 

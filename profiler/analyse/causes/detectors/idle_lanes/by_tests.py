@@ -7,19 +7,33 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import are_most
-from profiler.analyse.causes.detectors.idle_lanes.turned_off import BY_SIZE, TurnedOff, find_turned_off
+from profiler.analyse.causes.detectors.idle_lanes.steps import is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
+    BY_SIZE,
+    TurnedOff,
+    find_turned_off,
+    setter_of,
+)
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.branch_conditions import (
+    adds,
+    find_feeding,
     is_decided_by_loads,
     is_decided_by_thread,
     is_decided_in_turns_before,
 )
 from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of
+from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
+
+# Opcodes of these kinds make indices.
+_OF_INDICES: tuple[Kind, ...] = ("integer", "mio", "other")
+_OF_BITS = ("LOP3", "SHF")
 
 ONE_ALONE = (
     "One lane of a warp does all of its work",
@@ -66,8 +80,13 @@ class Form(NamedTuple):
     is_by_shuffles: bool = False
 
 
-def say_by_tests(evidence: Evidence, idle: Mapping[Site, float], of_one: Set[Site]) -> Form:
-    """Returns the form of lanes that are turned off, by what most of the tests depend on that do so."""
+def say_by_tests(
+    evidence: Evidence, idle: Mapping[Site, float], of_one: Set[Site], *, are_passed_by: bool
+) -> Form:
+    """Returns the form of lanes that are turned off, by what most of the tests depend on that do so.
+
+    If lanes are known to be sent past most of the code by data, the tests are only asked for the place.
+    """
     turned_off = find_turned_off(evidence, idle)
     lost = {test: sum(behind.values()) for test, behind in turned_off.items()}
     of_work = {site: part * site.executed for site, part in idle.items() if site.idle_share}
@@ -82,9 +101,12 @@ def say_by_tests(evidence: Evidence, idle: Mapping[Site, float], of_one: Set[Sit
         for loop in loops
         if evidence.inside(loop)
     }
-    if by_turns := most_by(ends.__contains__):
+    if not are_passed_by and (by_turns := most_by(ends.__contains__)):
         return Form(*TURNS, turned_off=by_turns)
-    if by_data := most_by(lambda test: test.kind == "control" and is_decided_by_loads(evidence, test)):
+    by_data = most_by(
+        lambda test: test.kind == "control" and test not in ends and is_decided_by_data(evidence, test)
+    )
+    if by_data or are_passed_by:
         return Form(*BY_DATA, turned_off=by_data)
     if before := most_by(lambda test: test not in ends and is_decided_in_turns_before(evidence, test)):
         return Form(*_BY_TURNS_BEFORE, turned_off=before)
@@ -93,6 +115,29 @@ def say_by_tests(evidence: Evidence, idle: Mapping[Site, float], of_one: Set[Sit
     if by_index := most_by(lambda test: _is_by_size(evidence, test)):
         return Form(_say_by_index(evidence, by_index), _BY_INDEX[1], turned_off=by_index)
     return Form(*_NO_WORK)
+
+
+def is_decided_by_data(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether a branch is decided by loaded data, and not only by the length of a row that lanes share out."""
+    return is_decided_by_loads(evidence, branch) and not is_decided_by_lane(evidence, branch)
+
+
+def is_decided_by_lane(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a test asks how far the lane's index has come, and for nothing else that differs between the lanes of a warp.
+
+    What all lanes load alike is then a length, and no word of which each lane takes a bit.
+    """
+    deciding = [test]
+    if test.kind == "control":
+        before = setter_of(evidence, test)
+        deciding = choosers_of(evidence, test) or ([before] if before else [])
+    own = find_differing(evidence) & find_feeding(evidence, deciding)
+    takes_bits = any(one.instruction.name in _OF_BITS and len(one.use.inputs) > 1 for one in own)
+    return bool(own) and all(
+        (is_broadcast(one) and not takes_bits)
+        or (one.kind in _OF_INDICES and (adds(one) or not is_carried(evidence, one)))
+        for one in own
+    )
 
 
 def _is_by_size(evidence: Evidence, test: Site) -> bool:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import are_most
-from profiler.analyse.causes.detectors.idle_lanes.by_tests import BY_DATA, ONE_ALONE, Form, say_by_tests
+from profiler.analyse.causes.detectors.idle_lanes.by_tests import (
+    BY_DATA,
+    ONE_ALONE,
+    TURNS,
+    Form,
+    is_decided_by_data,
+    is_decided_by_lane,
+    say_by_tests,
+)
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
     ends_of_sides,
@@ -17,7 +25,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.branch_conditions import (
-    is_decided_by_loads,
     is_decided_by_thread,
 )
 from profiler.analyse.causes.flow.dataflow import (
@@ -30,6 +37,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import NOTHING, depending_on
+from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.words.triton import LESS_EXCHANGE
@@ -39,6 +47,9 @@ _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 # If at most so many lanes of a warp take elements, rows are short: the warp has room for a third of another row. If more do, the
 # idle lanes are the end of a long row.
 _SHORT = 3 / 4
+_IN_SHARED_SECTORS = (
+    3 / 4
+)  # sectors for a lane: one that walks through a row of its own needs one, as each turn is another access
 _OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 
 _SHORT_ROWS = (
@@ -88,9 +99,11 @@ _SPLIT_OR_IDLE = (
 
 def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> Form:
     """Returns the form of lanes that are `idle` in these parts of the instructions: that of the code where most is lost."""
-    loading = _lanes_of_elements(evidence)
+    loads = _find_element_loads(evidence)
+    loading = _lanes_of_elements(evidence, loads)
     by_fewer = (site for site, part in idle.items() if LANES * (1 - part) < loading / 2)
-    if loading <= _SHORT * LANES and not are_most(executed_parts(idle), by_fewer):
+    is_short = loading <= _SHORT * LANES and _is_shared_by_lanes(evidence, loads)
+    if is_short and not are_most(executed_parts(idle), by_fewer):
         return Form(_SHORT_ROWS[0].format(loading), *_SHORT_ROWS[1:])
     processing = find_processing(evidence) - find_address_work(evidence)
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
@@ -104,9 +117,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> Form:
             return _say_of_one_lane(
                 evidence, {site: part for site, part in work.items() if site in of_one & exchanging}
             )
-    if _are_passed_by(evidence, idle):
-        return Form(*BY_DATA)
-    return say_by_tests(evidence, idle, of_one)
+    return say_by_tests(evidence, idle, of_one, are_passed_by=_are_passed_by(evidence, idle))
 
 
 def _say_of_one_lane(evidence: Evidence, of_one: Mapping[Site, float]) -> Form:
@@ -134,6 +145,17 @@ def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> Form:
     If lanes were only counted for all instructions together, it is not known whether the rest of them run another side of a
     branch.
     """
+    left = executed_parts({site: part for site, part in split.items() if is_left_early(evidence, site)})
+    if are_most(executed_parts(split), left):
+        loops = {evidence.innermost_loop(site) for site in left}
+        ends = {loop: evidence.inside(loop)[-1] for loop in loops if loop}
+        by_lane = {
+            loop
+            for loop, end in ends.items()
+            if _take_neighbours(evidence.inside(loop)) and is_decided_by_lane(evidence, end)
+        }
+        of_rows = are_most(left, (site for site in left if evidence.innermost_loop(site) in by_lane))
+        return Form(TURNS[0], *_SHORT_ROWS[1:]) if of_rows else Form(*TURNS)
     if not evidence.has_costs:
         return Form(*_SPLIT_OR_IDLE)
     return Form(*(BY_DATA if _are_passed_by(evidence, split) else _SIDES))
@@ -228,7 +250,7 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
     return {
         site
         for branch in evidence.of("control")
-        if branch.leads_to and branch.instruction.predicate and is_decided_by_loads(evidence, branch)
+        if branch.leads_to and branch.instruction.predicate and is_decided_by_data(evidence, branch)
         for site in evidence.by_function[branch.function]
         if branch.instruction.offset
         < site.instruction.offset
@@ -237,11 +259,8 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
     }
 
 
-def _lanes_of_elements(evidence: Evidence) -> float:
-    """Returns how many lanes of a warp load elements from global memory, on average; all of them if there is no such load.
-
-    In each loop, the load that acts for most lanes counts: after it, tests of what was loaded may have sent lanes elsewhere.
-    """
+def _find_element_loads(evidence: Evidence) -> Collection[Site]:
+    """Returns for each loop the load from global memory that acts for most lanes: after it, tests of what was loaded may have sent lanes elsewhere."""
     unconcerned = find_unconcerned(evidence)
     most: dict[object, Site] = {}
     for site in evidence.of("global load"):
@@ -250,9 +269,38 @@ def _lanes_of_elements(evidence: Evidence) -> float:
         around = evidence.innermost_loop(site) or site.function
         if around not in most or site.lane_executions > most[around].lane_executions:
             most[around] = site
-    executed = sum(site.executed for site in most.values())
-    lanes = sum(site.executed * lanes_of_acting_warps(evidence, site) for site in most.values())
+    return most.values()
+
+
+def _lanes_of_elements(evidence: Evidence, loads: Collection[Site]) -> float:
+    """Returns how many lanes of a warp load elements, on average; all of them if there is no such load."""
+    executed = sum(site.executed for site in loads)
+    lanes = sum(site.executed * lanes_of_acting_warps(evidence, site) for site in loads)
     return lanes / executed if executed else LANES
+
+
+def _is_shared_by_lanes(evidence: Evidence, loads: Collection[Site]) -> bool:
+    """Returns whether lanes do not load because their index lies behind the end of a row that their warp shares out.
+
+    If each lane has an item of its own, it is data of that item that keeps it from loading.
+    """
+    off = {site: site.idle_share for site in loads}
+    lost = [
+        (is_decided_by_lane(evidence, test) and _take_neighbours(evidence.around(load)), many)
+        for test, behind in find_turned_off(evidence, off).items()
+        for load, many in behind.items()
+    ]
+    return 2 * sum(many for of_row, many in lost if of_row) > sum(many for _, many in lost)
+
+
+def _take_neighbours(sites: Iterable[Site]) -> bool:
+    """Returns whether lanes load elements side by side there, in sectors that they share, as lanes of one row do."""
+    return any(
+        site.kind == "global load"
+        and not is_broadcast(site)
+        and (site.sectors or 0.0) <= max(site.ideal_sectors or 0.0, _IN_SHARED_SECTORS * site.lane_executions)
+        for site in sites
+    )
 
 
 def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.by_tests import TURNS, Form
+from profiler.analyse.causes.detectors.idle_lanes.by_tests import Form
 from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
 from profiler.analyse.causes.detectors.idle_lanes.sides import goes_both_ways
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
@@ -32,13 +32,13 @@ from profiler.analyse.causes.evidence.sites import (
 )
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
+from profiler.analyse.causes.flow.alike_sides import find_alike_sides
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
     find_differing_in_block,
     find_warps_without_work,
-    is_left_early,
 )
 from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import find_lone_warps
@@ -69,10 +69,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = find_idle(evidence)
     if split:
-        left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        in_turns = 2 * _wasted(left) > _wasted(split)
-        form = Form(*TURNS) if in_turns else say_what_splits(evidence, split)
-        yield _wasting("divergent-branches", evidence, split, form)
+        yield _wasting("divergent-branches", evidence, split, say_what_splits(evidence, split))
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
     without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
@@ -96,7 +93,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
     """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons.
 
-    Idle lanes of a tree go with its barriers, if a block need not make the tree in each iteration of a loop.
+    Idle lanes of a tree go with its barriers, if a block need not make the tree in each iteration of a loop. Those of alike sides of a branch
+    have a remedy of their own, if that is worth a third of them.
     """
     split, idle = {}, {}
     # Lanes without a thread did not leave by a branch. If lanes are only known as a mean over all instructions, the first one
@@ -106,7 +104,11 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     unconcerned = find_unconcerned(evidence)
     # The wait of one lane for a lock is as long, whatever the others do. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
-    excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
+    spare = {site: part for one in find_alike_sides(evidence) for site, part in one.spare.items()}
+    alike = {site for site, part in spare.items() if 3 * part >= site.idle_share}
+    excepted = (
+        unconcerned | alike | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
+    )
     # A predicate that is the same for all lanes turns none of those off that come to it.
     by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
     for site in evidence.sites:

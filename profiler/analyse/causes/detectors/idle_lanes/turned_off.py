@@ -44,7 +44,8 @@ def find_turned_off(evidence: Evidence, idle: Mapping[Site, float]) -> TurnedOff
             here = site.instruction.offset
             around = [(one, end) for one, end in around if end is None or here < end]
             if site in idle and site.idle_share:
-                passed = [*(one for one, _ in around), *_loops_entered(evidence, function, site)]
+                # A loop is entered before the branch with which it begins.
+                passed = [*_loops_entered(evidence, function, site), *(one for one, _ in around)]
                 for test, lost in _lost_behind(evidence, passed, site, idle[site]):
                     behind = found.setdefault(test, {})
                     behind[site] = behind.get(site, 0.0) + lost / LANES * site.executed

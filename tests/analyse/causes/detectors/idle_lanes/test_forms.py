@@ -9,10 +9,14 @@ ALL, MOST, SOME, ONE = (active(count) for count in (32.0, 24.0, 12.0, 1.0))
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
-def named(*lines, block=256):
+def found_in(*lines, block=256):
     """Returns what is said of idle lanes in these instructions, each with the lanes that act."""
     facts = {place: lanes_of_it for place, (_, lanes_of_it) in enumerate(lines)}
-    (found,) = lanes.detect_idle_lanes(evidence_of(*(text for text, _ in lines), facts=facts, block=block))
+    return [*lanes.detect_idle_lanes(evidence_of(*(text for text, _ in lines), facts=facts, block=block))]
+
+
+def named(*lines, block=256):
+    (found,) = found_in(*lines, block=block)
     return found
 
 
@@ -20,6 +24,13 @@ def added_up(lanes_of_it):
     return [("LDS R5, [R6]", lanes_of_it), ("FADD R7, R7, R5", lanes_of_it), ("STS [R6], R7", lanes_of_it)]
 
 
+# The lanes of a warp take the elements of one row, whose end comes before the last lane.
+BEHIND_THE_END = [
+    ("S2R R0, SR_TID.X", ALL),
+    ("LOP3.LUT R0, R0, 0x1f, RZ, 0xc0, !PT", ALL),
+    ("ISETP.GE.AND P0, PT, R0, R9, PT", ALL),
+    ("@P0 EXIT", ALL),
+]
 LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
 
 
@@ -39,7 +50,7 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
             "One lane of each warp takes part where values pass between warps",
             "several elements before its warp combines them",
         ),
-        ([("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)], "Loads of elements act for 12 of 32 lanes", "several rows at once"),
+        ([*BEHIND_THE_END, ("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)], "Loads of elements act for 12 of 32 lanes", "several rows at once"),
         ([("LDG.E R4, [R2.64]", ALL), ("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)], "Lanes have nothing to do", "end the others' warps"),
     ],
 )  # fmt: skip
@@ -162,6 +173,89 @@ def test_where_data_chooses_the_side_of_a_branch_no_warp_or_block_can(decides, s
     assert found.name == "divergent-branches"
     assert found.sentence.startswith(says)
     assert advises in found.advice
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        (("LDG.E R9, [R12.64]", ALL | {"ideal_sectors": 100.0}), "Loads of elements act for 12 of 32 lanes"),  # of the row of a warp
+        (("LDG.E R9, [R12.64]", ALL | {"ideal_sectors": 400.0}), "A test of data sends lanes past"),  # each lane has a list
+        (("LDC R9, c[0x0][0x210]", ALL), "Loads of elements act for 12 of 32 lanes"),
+    ],
+)  # fmt: skip
+def test_rows_are_short_where_lanes_share_them_out_and_not_where_each_has_an_item(end, says):
+    index, lane, test, _ = BEHIND_THE_END
+    row = ("IMAD R12, R0, 0x4, RZ", ALL)
+    behind = [("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)]
+    found = named(index, row, end, lane, test, ("@P0 BRA 0x90", ALL), *behind, ("EXIT", ALL))
+    assert found.sentence.startswith(says)
+
+
+def test_a_bit_of_a_word_that_all_lanes_load_is_data_of_its_lane():
+    word = ("LDG.E R9, [R12.64]", ALL | {"ideal_sectors": 100.0})
+    bit = ("LOP3.LUT P0, RZ, R9, R0, RZ, 0xc0, !PT", ALL)
+    behind = [("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)]
+    found = named(BEHIND_THE_END[0], ("IMAD R12, R0, 0x4, RZ", ALL), word, bit, ("@!P0 BRA 0x80", ALL), *behind, ("EXIT", ALL))  # fmt: skip
+    assert found.sentence.startswith("A test of data sends lanes past")
+
+
+@pytest.mark.parametrize(
+    ("length", "sectors", "advises"),
+    [
+        (ALL | {"ideal_sectors": 100.0}, 200.0, "Let a warp take several rows at once"),  # each lane takes every 32nd element of one row
+        (ALL | {"ideal_sectors": 400.0}, 200.0, "Let the lanes of a warp share the turns out"),  # each has a row of its own
+        (ALL | {"ideal_sectors": 100.0}, 1200.0, "Let the lanes of a warp share the turns out"),  # each goes on alone from its place in a list
+    ],
+)  # fmt: skip
+def test_lanes_that_share_the_turns_of_a_row_are_not_told_to_do_so(length, sectors, advises):
+    index, lane, *_ = BEHIND_THE_END
+    turn = [
+        ("LDG.E R4, [R2.64]", SOME | {"sectors": sectors, "ideal_sectors": 200.0}),
+        ("FADD R5, R5, R4", SOME),
+        ("IADD3 R0, R0, 0x20, RZ", SOME),
+        ("ISETP.LT.AND P0, PT, R0, R9, PT", SOME),
+        ("@P0 BRA 0x40", SOME),
+    ]
+    row = [("IMAD R12, R0, 0x4, RZ", ALL), ("LDG.E R9, [R12.64]", length)]
+    found = found_in(index, *row, lane, *turn, ("EXIT", ALL))[0]
+    assert found.name == "divergent-branches"
+    assert found.sentence.startswith("Lanes leave a loop before others of their warp do")
+    assert found.advice.startswith(advises)
+
+
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [
+        (ALL | {"ideal_sectors": 100.0}, "Lanes have nothing to do"),  # of the row that a warp shares out
+        (ALL | {"ideal_sectors": 400.0}, "A test of data sends lanes past"),
+    ],
+)
+def test_the_end_of_a_shared_row_is_no_test_of_data(length, says):
+    """The first loads are for all lanes, so that rows are not short."""
+    index, lane, test, _ = BEHIND_THE_END
+    row = [("LDG.E R4, [R2.64]", ALL), ("IMAD R12, R0, 0x4, RZ", ALL), ("LDG.E R9, [R12.64]", length)]
+    behind = [("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)]
+    assert named(index, *row, lane, test, ("@P0 BRA 0x90", ALL), *behind, ("EXIT", ALL)).sentence.startswith(
+        says
+    )
+
+
+@pytest.mark.parametrize("test", [(), (BEHIND_THE_END[2],)])
+def test_rows_are_not_known_to_be_short_if_no_test_shows_why_lanes_do_not_load(test):
+    found = named(*test, ("@P0 EXIT", ALL), ("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME))
+    assert found.sentence.startswith("Lanes have nothing to do")
+
+
+def test_a_loop_may_test_an_index_that_was_compared_before_it():
+    """Where the lanes of one half have no column, the test of that is made once, and each row asks for its result."""
+    index, lane, test, _ = BEHIND_THE_END
+    turn = [
+        ("@P0 BRA 0x60", ALL),
+        ("LDG.E R4, [R2.64]", SOME),
+        ("FADD R5, R5, R4", SOME),
+        ("@P1 BRA 0x30", ALL),
+    ]
+    assert named(index, lane, test, *turn, ("EXIT", ALL)).sentence.startswith("Loads of elements act for 12")
 
 
 def test_lanes_that_leave_by_what_they_loaded_had_an_element():

@@ -156,7 +156,7 @@ def test_else_its_lanes_share_the_work_out(grid, replaced):
 
 def test_rows_are_only_short_where_most_is_lost_by_that():
     """One lane then works alone on what the lanes of short rows have left."""
-    rows = [("LDG.E R4, [R2.64]", SOME), ("STS [R3], R4", SOME)]
+    rows = [*OTHERS_END, ("LDG.E R4, [R2.64]", SOME), ("STS [R3], R4", SOME)]
     assert named(*rows, ("LDS R5, [R6]", SOME)).sentence.startswith(
         "Loads of elements act for 18 of 32 lanes"
     )
