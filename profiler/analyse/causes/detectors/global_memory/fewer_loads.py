@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import L1_CYCLES, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import Site
@@ -39,15 +40,18 @@ def without_hits(
 ) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1, not counting the hits of `fixed` loads.
 
-    Loads that miss take much longer, and keep their latency: a warp that waits for a hit and a miss together waits no less. But
-    each load moves warps apart, so with fewer loads, warps reach a barrier closer together.
+    Loads that miss take much longer, and keep their latency: a warp that waits for a hit and a miss together waits no less. Where
+    warps wait longer for a load than a hit takes, the rest of that wait is for misses, and stays. But each load moves warps apart,
+    so with fewer loads, warps reach a barrier closer together.
     """
     looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
     held = _part_held_for_same_sector(evidence)
     held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
     hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
     fewer = without_repeated(evidence, dict.fromkeys(loads, hits * part))
-    queued = fewer.waits.get("long_scoreboard", 0.0)
+    waited = _part_filled(dict.fromkeys(loads, hits * part))
+    short = {site: gone * _part_of_hits(evidence, site) for site, gone in waited.items()}
+    queued = evidence.waiting_for(short, "long_scoreboard").get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
     apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
     return replace(
@@ -59,6 +63,19 @@ def without_hits(
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _part_of_hits(evidence: Evidence, site: Site) -> float:
+    """Returns the most that hits can be of the waiting for a load: they take their latency, the lookups of the loads that are issued together, and a queue.
+
+    Without a queue, a unit answers as fast as its latency allows; with more to do, it takes longer (1 - its load) times.
+    """
+    waited = (evidence.find("stall_long_scoreboard") or 0.0) * evidence.executed
+    waited *= evidence.waiting_for({site: 1.0}, "long_scoreboard").get("long_scoreboard", 0.0)
+    lookups = sum(find_cost_in_queue(one) / one.executed for one in (site, *find_loads_beside(evidence, site)))
+    idle = 1 - max(evidence.model.busy.get(unit, 0.0) for unit in ("l1", "lsu"))
+    longest = (L1_CYCLES + lookups) * site.executed
+    return min(1.0, longest / (idle * waited)) if idle * waited else 1.0
 
 
 def _part_held_for_same_sector(evidence: Evidence) -> float:
@@ -90,13 +107,18 @@ def without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Eff
     coalesced, which is the smaller change and a cause of its own. The same holds for sectors that were not counted, but estimated
     from the time that L1 was busy.
     """
-    filled = {
-        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
-        for site, part in fractions.items()
-    }
     addresses = find_addresses_gone(evidence, fractions)
-    fewer, of_filled = evidence.without({**addresses, **fractions}), evidence.without(addresses | filled)
+    fewer = evidence.without({**addresses, **fractions})
+    of_filled = evidence.without(addresses | _part_filled(fractions))
     looked_up = fewer if evidence.has_costs else of_filled
     return Effect(
         {**fewer.resources, **{unit: looked_up.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
     )
+
+
+def _part_filled(fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the parts of the sectors that the data of these loads would fill."""
+    return {
+        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
+        for site, part in fractions.items()
+    }
