@@ -106,10 +106,12 @@ def _name_tile(
     at random places. Loads whose address does not change in a loop need a register and no tile: that is another change, with an
     estimate of its own.
     """
-    repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
+    by_data = _are_at_places_of_data(evidence, loads)
+    is_moved = by_data and evidence.profile.language != "Triton"  # there, larger blocks make fewer loads
+    repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed, is_moved)
     exchanged = _sums_of_blocks_alike(evidence, loads)
     alone = _WITHOUT_EXCHANGE if exchanged else ""
-    is_ceiling = evidence.model.l2_is_full and repeated.resources["l2"] < NOT_AT_A_CEILING
+    is_ceiling = evidence.model.l2_is_full and repeated.resources.get("l2", 0.0) < NOT_AT_A_CEILING
     shared = _BEYOND_L1 if is_ceiling else ""
     # On the way to a tile, products of halves may move to tensor cores, and threads with results of their own add nothing up with others.
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
@@ -117,7 +119,7 @@ def _name_tile(
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-        (_BY_DATA if _are_at_places_of_data(evidence, loads) else _IN_A_TILE)
+        (_BY_DATA if by_data else _IN_A_TILE)
         + (
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed
