@@ -64,9 +64,7 @@ def _find_needed(sites: Sequence[Site], kinds: Sequence[Kind] = _ACCESSES) -> se
 class _MadeUp(Operations[int]):
     """Follows numbers of 32 bits through the code in the order of its text. A loaded value, or what else is not known, gets one of its own."""
 
-    def __init__(
-        self, thread: str = "", index: int | None = None, kinds: Sequence[Kind] = _ACCESSES
-    ) -> None:
+    def __init__(self, thread: str = "", index: int | None = None, kinds: Sequence[Kind] = _ACCESSES) -> None:
         self.turn = 0
         self._by_register: dict[str, int] = {}
         self._thread = thread
