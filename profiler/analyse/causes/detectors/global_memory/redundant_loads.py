@@ -63,12 +63,18 @@ _IN_CONSTANT_MEMORY = " Constant memory ({}, up to 64 KB) serves what all thread
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # L2 may serve data again that is looked up at random places, and no tile holds those.
 _BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
-_AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
+_AT_ONCE = (
+    "(a sum beside the sum of squares, both of each element minus the first one of its row, so that few digits are lost; an exponential that is rescaled "
+    "when the maximum grows)"
+)
 _KEEP = (
     "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "
     f"{_AT_ONCE}."
 )
-_TOO_LONG = f"A block reads more than it could keep: do in one loop what the loops do {_AT_ONCE}."
+_TOO_LONG = (
+    f"A block reads more than it could keep: do in one loop what the loops do that only add up or compare {_AT_ONCE}. One that needs their final "
+    "results, such as to divide each element by a sum, still reads again: this estimate leaves it out."
+)
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
