@@ -12,11 +12,11 @@ from profiler.analyse.causes.detectors.global_memory.lanes_apart import (
     go_through_runs,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses.alike_elements import count_elements_alike
 from profiler.analyse.causes.flow.addresses.indexed import find_structure
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_address_work_of
+from profiler.analyse.causes.flow.dataflow import find_address_work_of, makers_of_address, makers_since_access
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.catalog.metrics import LANES
@@ -24,7 +24,9 @@ from profiler.text import without_capital
 
 _THREADS = "T is the number of threads"
 _INTERLEAVE = f"Lay out the array so that element k of thread t is `x[k * T + t]` ({_THREADS})"
-_TAKE_TURNS = f"Let thread t take elements t, t + T, t + 2T … ({_THREADS}, as in {{}}) instead of {{}}. Then {{}}, and no thread needs what another one has computed."
+_TAKE_TURNS = "Let thread t take elements t, t + T, t + 2T … ({}) instead of {}. Then {}, and no element needs what was computed for another."
+_OF_ROWS = f"{_THREADS}, as in {{}}, or of those that share a row where each has one of its own"
+_PASS_ROW_ON = " Only one thread knows where its row lies: it passes that on, by {} or through shared memory."
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
 _BRING_INTO_ORDER = (
@@ -55,9 +57,8 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
         case "short pieces":
             return f"Access the neighbouring elements of a thread {_at_once(evidence, sites)}, or let {together}."
         case "elements alike":
-            return _TAKE_TURNS.format(
-                words.grid_stride_loop, f"{count_elements_alike(evidence)} in a row", together
-            )
+            threads = f"{_THREADS}, as in {words.grid_stride_loop}"
+            return _TAKE_TURNS.format(threads, f"{count_elements_alike(evidence)} in a row", together)
         case "long pieces":
             return _share_pieces(evidence, sites, together)
         case "unaligned pieces":
@@ -70,7 +71,9 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
                 f"{'stores' if are_loads else 'loads'} apart instead."
             )
         case "own turns":
-            return _TAKE_TURNS.format(words.grid_stride_loop, "a run of its own", together)
+            threads = _OF_ROWS.format(words.grid_stride_loop)
+            passed = _PASS_ROW_ON.format(words.shuffle) if _finds_its_row(evidence, sites) else ""
+            return _TAKE_TURNS.format(threads, "a run of its own", together) + passed
         case "sums of rows":
             return (
                 f"Let a warp take each row instead of a thread: lane l adds up elements l, l + 32, l + 64 … of it, and shuffles ({words.shuffle_xor}) add up "
@@ -80,6 +83,12 @@ def advise_apart(evidence: Evidence, sites: Sequence[Site], act: str, by_data: b
             return f"{_another_layout(evidence, sites)}, so that {together}. Or {words.pass_a_tile}."
         case "index":
             return _exchange_indices(evidence, sites, together)
+
+
+def _finds_its_row(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each thread has loaded where the elements lie that it takes, or has taken room for them by an atomic."""
+    makers = makers_since_access(evidence, makers_of_address(evidence, find_costliest(sites)))
+    return any(one.kind in ACCESSES for one in makers & find_differing(evidence))
 
 
 def _widen_block(evidence: Evidence, sites: Sequence[Site]) -> str:

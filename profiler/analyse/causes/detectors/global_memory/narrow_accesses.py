@@ -28,12 +28,13 @@ from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
     find_processing,
+    makers_of_address,
     makers_of_value,
     reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import find_depending
-from profiler.analyse.causes.flow.lane_values import SUMMING
+from profiler.analyse.causes.flow.lane_values import SUMMING, is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.possible_writers import writers_before
@@ -64,7 +65,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         site
         for site in accesses
         if 0 < site.width < WIDEST_BITS
-        and ((_is_contiguous(evidence, site) and not is_misaligned(evidence, site)) or site in side_by_side)
+        and (_could_be_wider(evidence, site) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
         and not _is_alone(evidence, site)
     ]
@@ -257,6 +258,19 @@ def _is_alone(evidence: Evidence, site: Site) -> bool:
     lanes = evidence.by_function[site.function][0].lanes or LANES
     is_one = evidence.has_costs and site.acting_lanes <= ONE_LANE < lanes
     return is_one and not evidence.innermost_loop(site)
+
+
+def _could_be_wider(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the elements beside a thread's own are its neighbours', or those of its next iterations.
+
+    Outside of loops, an element that data chooses has nobody's elements beside it, even if few lanes act and touch few sectors.
+    """
+    by_data = is_of_loaded_data(evidence, makers_of_address(evidence, site))
+    return (
+        _is_contiguous(evidence, site)
+        and not is_misaligned(evidence, site)
+        and not (by_data and evidence.innermost_loop(site) is None)
+    )
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:

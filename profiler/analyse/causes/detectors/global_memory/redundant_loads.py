@@ -63,12 +63,18 @@ _IN_CONSTANT_MEMORY = " Constant memory ({}, up to 64 KB) serves what all thread
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # L2 may serve data again that is looked up at random places, and no tile holds those.
 _BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
-_AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
+_AT_ONCE = (
+    "(a sum beside the sum of squares, both of each element minus the first one of its row, so that few digits are lost; an exponential that is rescaled "
+    "when the maximum grows)"
+)
 _KEEP = (
     "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "
     f"{_AT_ONCE}."
 )
-_TOO_LONG = f"A block reads more than it could keep: do in one loop what the loops do {_AT_ONCE}."
+_TOO_LONG = (
+    f"A block reads more than it could keep: do in one loop what the loops do that only add up or compare {_AT_ONCE}. One that needs their final "
+    "results, such as to divide each element by a sum, still reads again: this estimate leaves it out."
+)
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -106,10 +112,12 @@ def _name_tile(
     at random places. Loads whose address does not change in a loop need a register and no tile: that is another change, with an
     estimate of its own.
     """
-    repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
+    by_data = _are_at_places_of_data(evidence, loads)
+    is_moved = by_data and evidence.profile.language != "Triton"  # there, larger blocks make fewer loads
+    repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed, is_moved)
     exchanged = _sums_of_blocks_alike(evidence, loads)
     alone = _WITHOUT_EXCHANGE if exchanged else ""
-    is_ceiling = evidence.model.l2_is_full and repeated.resources["l2"] < NOT_AT_A_CEILING
+    is_ceiling = evidence.model.l2_is_full and repeated.resources.get("l2", 0.0) < NOT_AT_A_CEILING
     shared = _BEYOND_L1 if is_ceiling else ""
     # On the way to a tile, products of halves may move to tensor cores, and threads with results of their own add nothing up with others.
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
@@ -117,7 +125,7 @@ def _name_tile(
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-        (_BY_DATA if _are_at_places_of_data(evidence, loads) else _IN_A_TILE)
+        (_BY_DATA if by_data else _IN_A_TILE)
         + (
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
-from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
+from profiler.analyse.causes.evidence.blocks_of_sm import (
+    MOST_REGISTERS,
+    find_occupancy_limits,
+    shared_of_block,
+    shared_of_sm,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import L1_CYCLES, NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -32,7 +38,12 @@ _CALLS = ("CALL", "RET")
 _LATENCY = 4.0
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
-_NO_ARRAY = "use each element as it is made, without an array, or keep the array in shared memory (a table that never changes, also in global memory)"
+_NO_ARRAY = "use each element as it is made, without an array"
+_ELSEWHERE = ", or keep the array in shared memory (a table that never changes, also in global memory)"
+_TABLE_ELSEWHERE = " (a table that never changes can be one for all threads, in shared or global memory)"
+# Then each lane has a bank of its own.
+_INTERLEAVED = " with word k of thread t at k * T + t (T is the number of threads of a block): that takes {:,} bytes a block{}."
+_FEWER_BLOCKS = ", so that an SM holds {:.0f} of them instead of {:.0f}"
 # For so few bytes, three instructions for each word of an array, to compare, choose and add, are faster than a round trip to L1.
 _FEW_BYTES = L1_CYCLES / 3 * WORD_BITS / 8
 _EACH_OF_FEW = "let each of the few take its value or none ({}, unrolled)"
@@ -158,11 +169,27 @@ def _advise_on_arrays(evidence: Evidence) -> str:
     What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers.
     """
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
+    layout = _layout_in_shared_memory(evidence, reserved)
     if reserved > most:
-        return _LARGE_ARRAY.format(reserved)
-    words = evidence.words
-    instead = _EACH_OF_FEW.format(words.choose_each) if 0 < reserved <= _FEW_BYTES else _NO_ARRAY
-    return f"{words.constant_indices}, so that they fit into registers; where data chooses the element, {instead}."
+        return _LARGE_ARRAY.format(reserved) + (f" Or keep them in shared memory,{layout}" if layout else "")
+    words, in_shared = evidence.words, ""
+    if 0 < reserved <= _FEW_BYTES:
+        instead = _EACH_OF_FEW.format(words.choose_each)
+    else:
+        instead = _NO_ARRAY + (_ELSEWHERE if layout or not reserved else _TABLE_ELSEWHERE)
+        in_shared = f" In shared memory, keep it{layout}" if layout else ""
+    return f"{words.constant_indices}, so that they fit into registers; where data chooses the element, {instead}.{in_shared}"
+
+
+def _layout_in_shared_memory(evidence: Evidence, reserved: int) -> str:
+    """Returns how the threads of a block keep their arrays in shared memory; "" where it has no room for so many bytes of each."""
+    shape = evidence.shape
+    size = reserved * shape.threads if shape else 0
+    if not shape or not 0 < size <= shared_of_block(evidence) - (shape.shared_bytes or 0):
+        return ""
+    now = min(find_occupancy_limits(evidence).values(), default=math.inf)
+    then = shared_of_sm(evidence) // (size + (evidence.find("shared_bytes") or 0))
+    return _INTERLEAVED.format(size, _FEWER_BLOCKS.format(then, now) if then < now < math.inf else "")
 
 
 def _reserved_bytes(evidence: Evidence) -> int:

@@ -45,6 +45,7 @@ _OF_HALF_TURNS, _OF_EXPONENTS = "4.9348020", ("F2I.NTZ", "I2FP.F32.S32")
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # Conversions from and to single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
+_FROM_INTEGER_TO_DOUBLE, _OF_DOUBLES = "I2F.F64", (_FROM_DOUBLE, "F2I.F64")
 _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
@@ -54,6 +55,7 @@ _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _NOT_ENOUGH = (
     f"{SINGLE_IS_ENOUGH} (it is not where nearly equal values are subtracted, as in `a / n - b * b`)"
 )
+_SOME = 0.01  # of what works on doubles: fewer integers are sizes and counts
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
 
@@ -214,13 +216,24 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         said += f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
     said += "."
     becoming_floats = _become_floats(evidence, converting)
-    if widened:
+    integers = [
+        site
+        for site in converting
+        if site.opcode.startswith(_FROM_INTEGER_TO_DOUBLE) and not _is_of_double(evidence, site)
+    ]
+    if sum(site.executed for site in integers) > sum(site.executed for site in widened):
+        widened = []
+    if widened or evidence.share_executed(integers) > _SOME * evidence.share_executed(sites):
         converted = 100 * _busy_converting(evidence, converting)
-        said += " Values are converted from float for it"
+        said += (
+            " Values are converted from float for it"
+            if widened
+            else " Integers are converted to doubles for it"
+        )
         if converted > busy:
             said += f", which keeps the special-function units busy for {whole_percent(converted)} %"
-        said += "."
-    elif becoming_floats:
+        said += "." if widened else "; floats hold all of them exactly only up to 2^24."
+    if becoming_floats and not widened:
         said += " The results are converted to float."
     words, warps = evidence.words, _more_warps(evidence, sites)
     called = {*find_called_doubles(evidence)}
@@ -285,14 +298,12 @@ def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
 
 
 def _is_of_double(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the float that becomes a double was made from a double, as inside the exponential that erf of doubles takes."""
+    """Returns whether what becomes a double was made from a double, as inside the exponential that erf of doubles takes, or to round it."""
 
     def makers(one: Site) -> list[Site]:
-        return (
-            [] if one.kind in ACCESSES or one.opcode.startswith(_FROM_DOUBLE) else sources_of(evidence, one)
-        )
+        return [] if one.kind in ACCESSES or one.opcode.startswith(_OF_DOUBLES) else sources_of(evidence, one)
 
-    return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
+    return any(one.opcode.startswith(_OF_DOUBLES) for one in reach([site], makers))
 
 
 def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:

@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Kind
 from profiler.analyse.causes.flow.arithmetic.shared_turns import find_axis_of_steps, find_loop_adding_up
+from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
 from profiler.analyse.code.loops import Loop
 
@@ -73,6 +74,8 @@ def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple
     if chains < math.inf:
         return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     own = find_loop_storing_its_own(evidence)
+    if own and _stores_in_room_taken(evidence, own):
+        own = None
     loop = own or (None if are_there else find_loop_adding_up(evidence))
     if loop is None:
         turns = any(evidence.goes_back(one) for one in evidence.loops_around(evidence.sites))
@@ -86,6 +89,14 @@ def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple
     else:
         in_cuda, in_triton = (_GRID_FOR_TURNS, _GRID_FOR_TURNS) if own else (_SHARE_SUM, _SHARE_SUM_IN_TRITON)
     return in_cuda.format("blocks", named), in_triton.format("programs", named)
+
+
+def _stores_in_room_taken(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether a loop stores where an atomic before it said that there is room: another block that ran it would take room of its own."""
+    inside = evidence.inside(loop)
+    taking = [site for site in evidence.of("atomic") if site.use.written and site not in inside]
+    stores = (site for site in inside if site.kind == "global store")
+    return bool(taking) and any(address_comes_of(evidence, store, taking) for store in stores)
 
 
 def _launch_more(evidence: Evidence, along: str) -> str:

@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.made_up import first_addresses
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.dataflow import makers_of_address
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
@@ -61,7 +62,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: {lanes} "
         f"meet in the same banks.{_OF_SWAPS if worst in repeated else ''}",
         _AT_PLACES_OF_DATA
-        if apart is None and _is_at_place_of_data(evidence, worst)
+        if apart is None and _is_at_place_of_data(evidence, worst) and not _is_in_one_bank(evidence, worst)
         else f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
         "lanes of a warp fall into different banks.",
         Effect({**spared.resources, "l1": evidence.part_of_l1(passes)}, spared.waits, lighter=waits),
@@ -83,6 +84,16 @@ def _find_repeated(evidence: Evidence) -> dict[Site, float]:
 def _is_at_place_of_data(evidence: Evidence, site: Site) -> bool:
     """Returns whether data that each thread has loaded decide where an access to shared memory goes."""
     return is_of_loaded_data(evidence, makers_of_address(evidence, site))
+
+
+def _is_in_one_bank(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes of a warp meet in one bank whatever was loaded, as where an index is multiplied by rows of 32 words.
+
+    With rows of another length, different indices have different banks.
+    """
+    code = evidence.by_function[site.function]
+    places = [first_addresses(code, index=lane, kinds=(site.kind,)).get(site) for lane in range(LANES)]
+    return len({place and place // _BANK_BYTES % LANES for place in places}) == 1
 
 
 def _part_of_queue(evidence: Evidence, fractions: Mapping[Site, float]) -> float:

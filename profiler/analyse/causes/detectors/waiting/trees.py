@@ -6,6 +6,7 @@ names them all: barriers, or loads that do not overlap if warps wait longer for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.memory.reduction_trees import (
     ASSUMED_TURNS,
     Tree,
@@ -21,6 +23,7 @@ from profiler.analyse.causes.flow.memory.reduction_trees import (
     find_sums_for_all,
     find_trees,
 )
+from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 # The latencies of an iteration that overlap with those of iterations beside it. Queues stay as long, because there are as many
@@ -28,9 +31,16 @@ from profiler.text import whole_percent
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
 _TURNS_AT_ONCE = f"Take several turns at once, such as {ASSUMED_TURNS} rows:"
+_SUM_AFTER_IN_TRITON = (
+    "Where {} only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
+)
 _WITHOUT_TURNS_IN_TRITON = (
-    " Where a turn picks one element (`tl.where(index == i, x, 0)`), reduce the whole block once instead of the loop. Where it only adds to "
-    "a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
+    " Where a turn picks one element (`tl.where(index == i, x, 0)`), reduce the whole block once instead of the loop. "
+    + _SUM_AFTER_IN_TRITON.format("it")
+)
+_OF_ROWS_IN_TRITON = (
+    f"{_SUM_AFTER_IN_TRITON.format('a turn')} A turn exchanges several values between the same barriers already: a larger BLOCK lets one exchange serve "
+    "more of them, and `num_warps=1` needs no barriers."
 )
 
 
@@ -82,29 +92,33 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     figures = {**_as_figure(turns), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
     is_for_loads = waiting > exchanging
+    # With blocks of several rows, the loads of a turn are under way together, and those of the next turn come after them.
+    of_rows = evidence.profile.language == "Triton" and all(_has_rows(evidence, one) for one in sums)
     figures |= {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging}
-    has_loads = bool(loads) and not is_for_loads
+    has_loads = bool(loads) and not (is_for_loads or of_rows)
     said = (
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, such as their sum or maximum, by shuffles and through "
         f"shared memory. That is {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, and "
         f"{whole_percent(100 * exchanging)} % of the warps' time."
     )
-    if has_loads and waiting >= WORTH_A_CHANGE:
+    if loads and not is_for_loads and waiting >= WORTH_A_CHANGE:
         said += f" They spend another {whole_percent(100 * waiting)} % waiting for what a turn loads."
     yield Candidate(
         "barriers",
         said,
         f"{_TURNS_AT_ONCE} their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers. " + ADD_UP_ONCE,
-        exchange if is_for_loads else at_once,
+        exchange if is_for_loads or of_rows else at_once,
         evidence.weigh(parts),
         figures,
         includes="loads-not-overlapped" if has_loads else "",
-        in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
+        in_triton=_OF_ROWS_IN_TRITON
+        if of_rows
+        else "Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers."
         + _WITHOUT_TURNS_IN_TRITON,
     )
-    if is_for_loads:
+    if is_for_loads and not of_rows:
         yield Candidate(
             "loads-not-overlapped",
             f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
@@ -119,6 +133,13 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             "that their loads are under way together, and one exchange serves them all."
             + _WITHOUT_TURNS_IN_TRITON,
         )
+
+
+def _has_rows(evidence: Evidence, one: Tree) -> bool:
+    """Returns whether an exchange is of several values, as where a block of two dimensions is reduced along one: more shuffles than two values need."""
+    shuffles = sum(site.opcode.startswith(SUMMING) for site in one.parts)
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    return shuffles > 2 * one.exchanges * math.log2(LANES * warps)
 
 
 def known_turns(evidence: Evidence, tree: Tree) -> float | None:

@@ -23,12 +23,14 @@ _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special regis
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 
 
-def first_addresses(sites: Sequence[Site], thread: str = "", index: int | None = None) -> dict[Site, int]:
-    """Returns the first address of each access in this code; each `thread` has numbers of its own.
+def first_addresses(
+    sites: Sequence[Site], thread: str = "", index: int | None = None, kinds: Sequence[Kind] = _ACCESSES
+) -> dict[Site, int]:
+    """Returns the first address of each access of these kinds in this code; each `thread` has numbers of its own.
 
     With an `index`, they are those of the thread with this index in a block of one dimension.
     """
-    return _MadeUp(thread, index).follow(sites, _find_needed(sites))
+    return _MadeUp(thread, index, kinds).follow(sites, _find_needed(sites, kinds))
 
 
 def addresses_in_turns(before: Sequence[Site], turn: Sequence[Site], turns: int) -> list[dict[Site, int]]:
@@ -46,7 +48,7 @@ def addresses_in_turns(before: Sequence[Site], turn: Sequence[Site], turns: int)
     return found
 
 
-def _find_needed(sites: Sequence[Site]) -> set[Site]:
+def _find_needed(sites: Sequence[Site], kinds: Sequence[Kind] = _ACCESSES) -> set[Site]:
     """Returns the instructions from which addresses are made."""
     found: set[Site] = set()
     wanted: set[str] = set()
@@ -54,7 +56,7 @@ def _find_needed(sites: Sequence[Site]) -> set[Site]:
         if not wanted.isdisjoint(site.use.written):
             found.add(site)
             wanted = wanted.difference(site.use.written) | site.use.named
-        if site.kind in _ACCESSES:
+        if site.kind in kinds:
             wanted |= address_registers(site.instruction)
     return found
 
@@ -62,17 +64,18 @@ def _find_needed(sites: Sequence[Site]) -> set[Site]:
 class _MadeUp(Operations[int]):
     """Follows numbers of 32 bits through the code in the order of its text. A loaded value, or what else is not known, gets one of its own."""
 
-    def __init__(self, thread: str = "", index: int | None = None) -> None:
+    def __init__(self, thread: str = "", index: int | None = None, kinds: Sequence[Kind] = _ACCESSES) -> None:
         self.turn = 0
         self._by_register: dict[str, int] = {}
         self._thread = thread
         self._index = index
+        self._kinds = kinds
 
     def follow(self, sites: Iterable[Site], needed: Container[Site]) -> dict[Site, int]:
         """Runs this code once and returns the address of each access. Of what makes no address, only what is `needed` runs."""
         found: dict[Site, int] = {}
         for site in sites:
-            if site.kind in _ACCESSES and not self._by_register.keys().isdisjoint(
+            if site.kind in self._kinds and not self._by_register.keys().isdisjoint(
                 address_registers(site.instruction)
             ):
                 found[site] = self.address(site)

@@ -305,7 +305,7 @@ FURTHER = ("IADD3 R2, R2, 0x4, RZ", "IADD3 R12, R12, 0x4, RZ")
     ("further", "stored", "of", "advised"),
     [
         # A turn stores into its own row of another array: any thread can take any turn.
-        (FURTHER, "[R12.64]", "R8", "Let thread t take elements t, t + T, t + 2T … (T is the number of threads, as in a grid-stride loop) instead of a run of its own."),
+        (FURTHER, "[R12.64]", "R8", "Let thread t take elements t, t + T, t + 2T … (T is the number of threads, as in a grid-stride loop, or of those that share a row where each has one of its own) instead of a run of its own."),
         # Or where it has loaded.
         (FURTHER, "[R2.64]", "R6", "neighbouring elements. Or lay out the array so that element k of thread t is `x[k * T + t]`"),
         # The next turn may load what this one has stored.
@@ -325,6 +325,37 @@ def test_lanes_that_go_through_runs_of_their_own_keep_them_side_by_side(further,
     evidence = evidence_of(*executing(1.0, *pointers, *places), *turn, facts={7: APART, 8: APART})
     for candidate in layout.detect_uncoalesced(evidence):
         assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("row", "passes_on"),
+    [
+        ("MOV R10, R5", False),  # that of the thread's number
+        ("ATOMG.E.ADD R10, [R16.64], R9", True),  # room that the thread has taken
+        ("LDG.E R10, [R14.64]", True),
+        ("LDG.E R10, [R16.64]", False),  # the same for all threads
+    ],
+)
+def test_who_shares_a_row_that_one_thread_has_found_is_told_where_it_lies(row, passes_on):
+    pointers = (
+        "LDC.64 R6, c[0x0][0x210]",
+        "LDC.64 R8, c[0x0][0x218]",
+        "LDC.64 R16, c[0x0][0x220]",
+        "LDC R18, c[0x0][0x228]",
+    )
+    places = (
+        "S2R R5, SR_TID.X",
+        "IMAD.WIDE R14, R5, 0x4, R16",
+        row,
+        "IMAD R19, R5, R18, RZ",
+        "IMAD R11, R10, R18, RZ",
+    )
+    arrays = "IMAD.WIDE R2, R19, 0x4, R6", "IMAD.WIDE R12, R11, 0x4, R8"
+    turn = (LOAD, "STG.E [R12.64], R4", *FURTHER, "@P0 BRA 0xb0", "EXIT")
+    evidence = evidence_of(*executing(1.0, *pointers, *places, *arrays), *turn, facts={11: APART, 12: APART})
+    candidate = next(one for one in layout.detect_uncoalesced(evidence) if one.name == "uncoalesced-stores")
+    assert candidate.advice.startswith("Let thread t take elements")
+    assert ("it passes that on, by `__shfl_sync` or through shared memory" in candidate.advice) == passes_on
 
 
 @pytest.mark.parametrize(

@@ -295,3 +295,26 @@ def test_a_thread_that_takes_one_byte_has_none_beside_it(offsets, said):
         evidence_of(*lines, "EXIT", facts=dict.fromkeys(range(len(lines)), counts))
     )
     assert any("side by side in a thread" in one.sentence for one in found) == said
+
+
+@pytest.mark.parametrize(
+    ("place", "times", "is_wider"),
+    [
+        ("MOV R3, R5", 1, True),
+        (
+            "LDG.E R3, [R8.64]",
+            1,
+            False,
+        ),  # an index of each thread, although the elements happen to be neighbours
+        ("LDG.E R3, [R14.64]", 1, True),  # the same row for all threads
+        ("LDG.E R3, [R8.64]", 8, True),  # where a list begins, through which a loop goes
+    ],
+)
+def test_an_element_that_data_chooses_has_no_neighbours_that_a_thread_could_take(place, times, is_wider):
+    before = "S2R R5, SR_TID.X", "IMAD.WIDE R8, R5, 0x4, R10", place, "IMAD.WIDE R2, R3, 0x4, R12"
+    end = "IADD3 R2, R2, 0x80, RZ", "@P0 BRA 0x40"
+    turn = executing(100.0 * times, LOAD, "FADD R7, R7, R4", *(end if times > 1 else ()))
+    facts = {4: {"sectors": 400.0 * times, "ideal_sectors": 400.0 * times}}
+    evidence = evidence_of(*before, *turn, "EXIT", facts=facts)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert (evidence.sites[4] in candidate.weights) == is_wider

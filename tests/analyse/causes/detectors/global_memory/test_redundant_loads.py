@@ -25,6 +25,26 @@ def test_loads_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_th
     assert estimated.effect.resources["l1"] == pytest.approx(repeated * 4 / sectors)
 
 
+@pytest.mark.parametrize(
+    ("cycles", "of_hits"),
+    [
+        # Two loads of one lookup each, in an L1 that is idle for nine tenths of the time: 40 and 2 cycles, and a ninth of that.
+        (40.0, 1.0),  # no longer than a hit takes
+        (420.0, 42 / 0.9 / 420),  # what comes from further away, no tile brings sooner
+    ],
+)
+def test_of_a_long_wait_only_what_a_hit_takes_goes_with_the_hits(cycles, of_hits):
+    facts = {0: TOGETHER, 1: TOGETHER, 2: {"waits": {"long_scoreboard": 9}}}
+    figures = {
+        "l1_hit_pct": 100.0,
+        "dram_bytes_read": 2 * 100 * 4 * 32 / 4,
+        "stall_long_scoreboard": cycles / 4,
+    }
+    code = LOAD, "LDG.E R6, [R8.64]", "FADD R5, R6, R4", "EXIT"
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*code, facts=facts, figures=figures))
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(3 / 4 * of_hits)
+
+
 @pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])
 def test_fewer_loads_bring_warps_to_a_barrier_together_where_they_wait_before_it(waits_for_loads, fewer):
     facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": waits_for_loads}}, 3: {"waits": {"barrier": 30}}}
@@ -180,6 +200,8 @@ def test_what_each_thread_finds_by_data_of_its_own_lies_in_no_tile(index, sorts)
     figures = {"dram_bytes_read": 1600.0, "l1_hit_pct": 90.0}
     (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
     assert candidate.advice.startswith("What a thread loads depends on data: keep a table that fits") == sorts
+    # A table in shared memory is asked as often as before.
+    assert (candidate.effect.resources["lsu"] > 0) != sorts
     assert ("let a block load a tile once" in candidate.advice) != sorts
 
 
@@ -198,3 +220,22 @@ def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []
     code[1] = (LOAD, 1000)
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
+
+
+@pytest.mark.parametrize(
+    ("sectors", "spared"),
+    [
+        (4.0, 0.0),  # lanes together: one lookup in L1, and one pass of shared memory
+        (32.0, 1 - 3.5 / 29),  # lanes apart: as many as meet in a bank
+    ],
+)
+def test_a_table_in_shared_memory_saves_lookups_where_lanes_lie_apart(sectors, spared):
+    facts = {
+        1: {"sectors": 100.0, "ideal_sectors": 100.0},
+        3: {"sectors": 100 * sectors, "ideal_sectors": 400.0},
+    }
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 500 * 32 / 4}
+    code = "S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", "IMAD.WIDE R2, R3, 0x4, R8", LOAD, "EXIT"
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*code, facts=facts, figures=figures))
+    lookups = 1 + (1 if sectors == 4 else 29)
+    assert candidate.effect.resources["l1"] == pytest.approx(3 / 4 * spared * (lookups - 1) / lookups)

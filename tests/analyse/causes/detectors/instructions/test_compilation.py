@@ -224,3 +224,30 @@ def test_a_function_that_calls_itself_keeps_registers_and_no_array(calls, is_rec
 def test_each_element_of_a_small_array_can_take_its_value_or_none(reserving, is_small):
     (candidate,) = compilation.detect_spills(evidence_of(reserving, "LDL R4, [R9]", "EXIT"))
     assert ("let each of the few take its value or none" in candidate.advice) == is_small
+
+
+@pytest.mark.parametrize(
+    ("reserved", "threads", "said"),
+    [
+        (0x400, 32, "Or keep them in shared memory, with word k of thread t at k * T + t (T is the number of threads of a block): that takes 32,768 bytes a block."),
+        (0x400, 64, "let several threads share the work of one: a thread reserves 1,024 bytes for them."),  # more than 48 KB
+        (0x80, 256, "In shared memory, keep it with word k of thread t at k * T + t (T is the number of threads of a block): that takes 32,768 bytes a block."),
+        (0x80, 512, "without an array (a table that never changes can be one for all threads, in shared or global memory)."),
+    ],
+)  # fmt: skip
+def test_arrays_go_to_shared_memory_where_a_block_has_room_for_those_of_its_threads(reserved, threads, said):
+    evidence = evidence_of(f"IADD3 R1, R1, -{reserved:#x}, RZ", "LDL R4, [R9]", "EXIT", block=threads)
+    (candidate,) = compilation.detect_spills(evidence)
+    assert candidate.advice.endswith(said)
+
+
+def test_the_blocks_that_arrays_in_shared_memory_leave_on_an_sm_are_counted():
+    code, fewer = (
+        ("IADD3 R1, R1, -0x80, RZ", "LDL R4, [R9]", "EXIT"),
+        "so that an SM holds 6 of them instead of 8",
+    )
+    figures = {"shared_of_block": 232_448.0, "shared_of_sm": 233_472.0, "shared_bytes": 1024.0}
+    for blocks, is_said in ((8.0, True), (6.0, False)):
+        evidence = evidence_of(*code, figures=figures | {"blocks_by_registers": blocks})
+        (candidate,) = compilation.detect_spills(evidence)
+        assert (fewer in candidate.advice) == is_said

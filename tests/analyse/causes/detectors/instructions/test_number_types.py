@@ -248,6 +248,34 @@ def test_functions_have_a_part_of_the_doubles_which_floats_may_become(converted,
     assert (candidate.evidence["float_conversions_pct"] > 0) == is_converted
 
 
+@pytest.mark.parametrize(
+    ("integers", "floats", "rounded", "said"),
+    [
+        (
+            100,
+            1,
+            False,
+            "Integers are converted to doubles for it; floats hold all of them exactly only up to 2^24.",
+        ),
+        (100, 101, False, "Values are converted from float for it."),
+        (100, 1, True, None),  # a double that becomes an integer on the way, as where it is rounded
+        (1, 0, False, None),  # of 201 instructions: a size or a count
+    ],
+)
+def test_what_most_doubles_are_made_of_is_said(integers, floats, rounded, said):
+    made = "F2I.F64.TRUNC R6, R12" if rounded else "LDG.E R6, [R2.64]"
+    kernel = (
+        (made, integers),
+        ("I2F.F64 R4, R6", integers),
+        ("LDG.E R7, [R2.64]", 1),
+        ("F2F.F64.F32 R8, R7", floats),
+    )
+    doubles = ("DMUL R4, R4, R8", 100), ("DADD R4, R4, R8", 100), ("STG.E.64 [R2.64], R4", 100), ("EXIT", 100)
+    (candidate,) = number_types.detect_fp64(evidence_of(*kernel, *doubles))
+    assert (said or "double precision") in candidate.sentence
+    assert ("Integers" in candidate.sentence) == (said is not None and "Integers" in said)
+
+
 @pytest.mark.parametrize(("special", "said"), [(0.91, True), (0.1, False)])
 def test_the_unit_that_converts_is_named_where_it_is_busier_than_that_of_doubles(special, said):
     lines = ("LDG.E R6, [R2.64]", "F2F.F64.F32 R4, R6", "DMUL R4, R4, R8", "EXIT")

@@ -147,6 +147,25 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
 
 
 @pytest.mark.parametrize(
+    ("row", "shared_out"), [("MOV R12, R9", True), ("ATOMG.E.ADD.STRONG.GPU PT, R12, [R14.64], R9", False)]
+)
+def test_what_stores_where_an_atomic_has_taken_room_is_not_shared_out_among_blocks(row, shared_out):
+    """Each of the blocks would take room of its own."""
+    before = "S2R R9, SR_TID.X", row, "LDC.64 R16, c[0x0][0x210]", "IMAD.WIDE R10, R12, 0x40, R16"
+    turn = LOAD, MADE, STORED, FORWARD, LOOP.replace("0x10", "0x50")
+    evidence = evidence_of(
+        FROM,
+        *((line, 1.0) for line in before),
+        *turn,
+        facts={5: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "sms": 132.0},
+    )
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert ("none of its turns needs what another one has computed" in candidate.advice) is shared_out
+
+
+@pytest.mark.parametrize(
     ("step", "grid_stride"),
     [
         ("IADD3 R10, R10, c[0x0][0xc], RZ", True),

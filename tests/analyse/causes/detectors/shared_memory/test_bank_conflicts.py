@@ -118,6 +118,32 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
 
 
 @pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("SHF.L.U32 R2, R6, 0x7, RZ", "Pad the rows"),  # rows of 32 words: one bank, whatever the index
+        (
+            "LOP3.LUT R2, R6, 0x1e00, RZ, 0xc0, !PT",
+            "Pad the rows",
+        ),  # so it is where a mask takes it out of a word
+        ("SHF.L.U32 R2, R6, 0x6, RZ", "Give each lane"),  # 16 words: one of two banks
+        ("IMAD R2, R6, 0x204, RZ", "Give each lane"),  # 129 words: padded already
+    ],
+)
+def test_rows_of_all_banks_are_padded_even_where_loaded_data_say_which(address, said):
+    facts = {4: {"passes": 1600.0, "ideal_passes": 100.0}}
+    code = (
+        "S2R R5, SR_TID.X",
+        "IMAD.WIDE R4, R5, 0x4, R8",
+        "LDG.E R6, [R4.64]",
+        address,
+        "LDS R4, [R2+0x10]",
+        "EXIT",
+    )
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(*code, facts=facts))
+    assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
     ("loading", "said"),
     [
         ("LDS.U8 R6, [R5]", "Give each lane a bank of its own"),  # a byte of each thread says the place

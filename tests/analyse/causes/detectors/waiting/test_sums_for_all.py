@@ -118,6 +118,25 @@ def test_turns_at_once_spare_all_latencies_of_a_turn_and_are_named_by_the_longes
         assert not both["barriers"].effect.waits["long_scoreboard"]
 
 
+@pytest.mark.parametrize(("shuffles", "has_rows"), [(14, False), (15, True)])
+def test_a_block_of_rows_in_triton_is_advised_to_reduce_after_the_loop(monkeypatch, shuffles, has_rows):
+    """One value of 128 threads takes seven steps. The loads of a turn stay, where it has several rows already."""
+    turn = {}
+    for name, line in TURN.items():
+        turn[name] = line
+        if name == "add":
+            turn |= {
+                f"{what} {step}": TURN[what] for step in range(shuffles - 1) for what in ("shuffle", "add")
+            }
+    monkeypatch.setitem(globals(), "TURN", turn)
+    evidence = made(waits={"product": {"long_scoreboard": 40}, "add": {"short_scoreboard": 50}})
+    monkeypatch.setitem(vars(evidence.profile), "language", "Triton")
+    (one,) = detect_sums_for_all(evidence)
+    assert one.in_triton.startswith("Where a turn only adds to a sum") == has_rows
+    assert ("load a block of two dimensions" in one.in_triton) != has_rows
+    assert bool(one.effect.waits["long_scoreboard"]) != has_rows
+
+
 @pytest.mark.parametrize(
     ("load", "waited", "included"),
     [

@@ -146,6 +146,9 @@ def test_what_a_block_cannot_keep_is_read_again_in_vain_where_one_loop_could_do_
     assert list(find_later_passes(evidence).values()) == later
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)), None)
     assert ("registers" in candidate.advice if candidate else None) == (later[0] if later else None)
+    assert ("this estimate leaves it out" in candidate.advice if candidate else None) == (
+        not later[0] if later else None
+    )
 
 
 @pytest.mark.parametrize(("moved", "saved"), [(128_000.0, 0.0), (192_000.0, 1 / 3), (256_000.0, 1 / 2)])
