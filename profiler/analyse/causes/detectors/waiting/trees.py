@@ -57,18 +57,18 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
     parts: dict[Site, float] = {}
     for tree in trees:
         parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
-    waiting = evidence.time_of(parts, "barrier")
+    waiting, executed = evidence.time_of(parts, "barrier"), 100 * evidence.share_executed(parts)
     turns = [known_turns(evidence, tree) for tree in trees]
     yield Candidate(
         "barriers",
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, step by step through shared memory "
-        f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(parts))} % of the "
+        f"with barriers between, where fewer and fewer lanes act: {whole_percent(executed)} % of the "
         f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
         "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
         f"result of its own, let a warp take each turn, and add up by {evidence.words.shuffle_xor}.",
         evidence.without(parts),
         evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
-        {**_as_figure(turns), "waiting_pct": 100 * waiting},
+        {**_as_figure(turns), "executed_pct": executed, "waiting_pct": 100 * waiting},
         in_triton="Where a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop; where each turn has a "
         "result of its own, load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`).",
     )
@@ -94,11 +94,16 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     is_for_loads = waiting > exchanging
     # With blocks of several rows, the loads of a turn are under way together, and those of the next turn come after them.
     of_rows = evidence.profile.language == "Triton" and all(_has_rows(evidence, one) for one in sums)
-    figures |= {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging}
+    executed = 100 * evidence.share_executed(parts)
+    figures |= {
+        "waiting_for_loads_pct": 100 * waiting,
+        "exchanging_pct": 100 * exchanging,
+        "executed_pct": executed,
+    }
     has_loads = bool(loads) and not (is_for_loads or of_rows)
     said = (
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, such as their sum or maximum, by shuffles and through "
-        f"shared memory. That is {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, and "
+        f"shared memory. That is {whole_percent(executed)} % of the executed instructions, and "
         f"{whole_percent(100 * exchanging)} % of the warps' time."
     )
     if loads and not is_for_loads and waiting >= WORTH_A_CHANGE:
