@@ -72,8 +72,10 @@ class ObjectPublisher:
 
     def _sizes(self, names: Collection[str]) -> dict[str, int]:
         """Returns the size of each of these files that is there."""
-        if not self._files.keys() >= {*names}:  # another machine may have packed since they were listed
-            self._files |= self._place.files()
+        for folder in {name.partition("/")[0] for name in names if name not in self._files}:
+            self._files |= self._place.files(
+                f"{folder}/"
+            )  # another machine may have packed since the listing
         return {name: self._files[name] for name in names if name in self._files}
 
     def tidy(self, packed: Iterable[str]) -> None:

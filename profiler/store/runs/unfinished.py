@@ -35,7 +35,7 @@ _Stored = TypeVar("_Stored")
 
 @decodable
 class UnfinishedPlan(msgspec.Struct, frozen=True):
-    """What every call that goes on with a collection must share with the one that began it."""
+    """The settings with which a collection began. A call goes on with it only if it has the same ones."""
 
     name: str
     seed: int

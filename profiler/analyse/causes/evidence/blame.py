@@ -27,7 +27,7 @@ class Waits(dict[str, float]):
         return 0.0
 
 
-# What a warp waits for behind each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
+# What a warp waits for: behind the long scoreboard L1 and beyond, behind the short one the units of the MIO, else the others of its block.
 _PRODUCERS: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "mio"),

@@ -91,7 +91,7 @@ def _lookups_spared(site: Site) -> float:
 def _part_of_hits(evidence: Evidence, site: Site) -> float:
     """Returns the most that hits can be of the waiting for a load: they take their latency, the lookups of the loads that are issued together, and a queue.
 
-    Without a queue, a unit answers as fast as its latency allows; with more to do, it takes longer (1 - its load) times.
+    Without a queue, a unit answers as fast as its latency allows. The busier it is, the longer it takes: 1 / (1 - its load) times as long.
     """
     waited = (evidence.find("stall_long_scoreboard") or 0.0) * evidence.executed
     waited *= evidence.waiting_for({site: 1.0}, "long_scoreboard").get("long_scoreboard", 0.0)

@@ -30,16 +30,16 @@ def detect_widened_operands(evidence: Evidence) -> Iterable[Candidate]:
             spared |= {store: 1.0 if staged else _HALF, **dict.fromkeys((*widening, *staged), 1.0)}
     if 2 * _count_bytes(spared) <= _count_bytes(stores):
         return
-    wider = dict.fromkeys(products, _HALF)
+    converting = [site for site in spared if becomes_float(site)]
     scale_after = "A factor of a row or a column of an operand can be applied to the result."
     yield Candidate(
         "type-conversions",
         "Tensor cores multiply floats (TF32) that were made of halves: at half the rate of halves, after a conversion and with twice the bytes in "
         "shared memory.",
         f"Multiply the halves as they are, with the other operand in 16 bits too. {scale_after}",
-        evidence.without({**spared, **wider}),
-        {site: site.executed for site in spared if becomes_float(site)},
-        {"widened_pct": 100 * evidence.share_executed([one for one in spared if becomes_float(one)])},
+        evidence.without({**spared, **dict.fromkeys(products, _HALF)}),
+        {site: site.executed for site in converting},
+        {"widened_pct": 100 * evidence.share_executed(converting)},
         in_triton=f"Give `tl.dot` the 16-bit values as they were loaded, with the other operand in 16 bits too (`.to(tl.float16)`). {scale_after}",
     )
 

@@ -93,7 +93,10 @@ def _is_in_one_bank(evidence: Evidence, site: Site) -> bool:
     """
     code = evidence.by_function[site.function]
     places = [first_addresses(code, index=lane, kinds=(site.kind,)).get(site) for lane in range(LANES)]
-    return len({place and place // _BANK_BYTES % LANES for place in places}) == 1
+    return (
+        len({place // _BANK_BYTES % LANES for place in places if place is not None}) == 1
+        and None not in places
+    )
 
 
 def _part_of_queue(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
