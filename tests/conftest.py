@@ -272,6 +272,15 @@ def reports():
     return REPORTS
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder_of_this_worker(tmp_path_factory):
+    """The locks on a GPU lie in the temporary folder: tests of two workers would wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def lock():
     """`with lock(path)`: one of the workers at a time; the file itself is empty and stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -47,20 +47,27 @@ def held_if_free(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def locked(path: Path, limit_s: float | None = _LOCK_S) -> Iterator[None]:
-    """Holds the lock; waits for another process or thread that has it, for ever where there is no limit. The file stays."""
+def locked(
+    path: Path, limit_s: float | None = _LOCK_S, wait: Callable[[str], None] = lambda _: None
+) -> Iterator[None]:
+    """Holds the lock; waits for another process or thread that has it, for ever where there is no limit. The file stays.
+
+    `wait` is told who has it, if it is not free at once.
+    """
     descriptor = _open_lock(path)
     try:
-        if limit_s is None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        else:
+        if not _taken(descriptor):
+            wait(_holder(descriptor))
             _take_within(limit_s, descriptor, path)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take_within(limit_s: float, descriptor: int, path: Path) -> None:
+def _take_within(limit_s: float | None, descriptor: int, path: Path) -> None:
+    if limit_s is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
     deadline = time.monotonic() + limit_s
     while not _taken(descriptor):
         if time.monotonic() >= deadline:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -181,6 +182,7 @@ class Collecting:
     log: Path
     plan: CollectPlan
     told: list[tuple[str, CollectStep, object]] = field(default_factory=list)
+    note: Callable[[str], None] = print
 
     def rung(self, number, launches=2, **values):
         job = RungJob(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
@@ -206,6 +208,7 @@ class Collecting:
             lambda step: self.told.append(("begin", step, None)),
             lambda step, transcript: self.told.append(("at", step, transcript.launches)),
             lambda step, line, error: self.told.append(("end", step, error or line)),
+            self.note,
         )
 
     @property

@@ -41,7 +41,10 @@ class CollectProgress(Progress):
         """Returns the observer of a collection on one GPU, or on one worker of several."""
         which = f"{gpu.uuid[:_GPU_CHARACTERS]}  " if gpu else ""
         return CollectObserver(
-            partial(self._begin, worker, which), partial(self._at, worker, which), partial(self._end, worker)
+            partial(self._begin, worker, which),
+            partial(self._at, worker, which),
+            partial(self._end, worker),
+            self.note,
         )
 
     def fleet_observer(self) -> FleetObserver:

@@ -72,7 +72,7 @@ def time_kernels(
     with Progress("timing", len(shapes) * len(usable) * processes, settings) as progress:
         for values in shapes:
             targets = [timed_target(RungJob(opened, one, values), built.get(one.number)) for one in usable]
-            for outcome in time_here(plan, targets, store, progress.advance):
+            for outcome in time_here(plan, targets, store, progress.advance, progress.note):
                 if outcome.error is not None:
                     errors.append(outcome.error)
                 elif (job := outcome.target.job) is not None:

@@ -33,7 +33,7 @@ class TuneProgress:
         self._stage = _StageProgress("", 0, settings)
 
     def observer(self) -> TuneObserver:
-        return TuneObserver(self._chosen, self._begin, self._built, self._visited)
+        return TuneObserver(self._chosen, self._begin, self._built, self._visited, self._note)
 
     def __enter__(self) -> Self:
         return self
@@ -45,6 +45,9 @@ class TuneProgress:
         allowed = choice.combinations - sum(choice.excluded.values())
         tried = f", {len(choice.points)} of them tried" if len(choice.points) < allowed else ""
         self._stage.note(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
+
+    def _note(self, line: str) -> None:
+        self._stage.note(line)
 
     def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
         self._open.close()

@@ -88,11 +88,12 @@ class CollectStep:
 
 @dataclass(frozen=True)
 class CollectObserver:
-    """Callbacks that receive the progress. `end` receives a line for the user, or the error."""
+    """Callbacks that receive the progress. `end` receives a line for the user, or the error; `note` is told what belongs to no step."""
 
     begin: Callable[[CollectStep], None]
     at: Callable[[CollectStep, Transcript], None]
     end: Callable[[CollectStep, str, ProfError | None], None]
+    note: Callable[[str], None] = lambda _: None
 
 
 def timing_job(plan: CollectPlan, job: RungJob) -> RungJob:

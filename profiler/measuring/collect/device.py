@@ -6,15 +6,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from profiler.errors import ProgramTimedOut
+from profiler.measuring.collect.gpu_turn import lock_folder
 from profiler.measuring.collect.target import REPORT_FILE, Target, prepare, typed_command
 from profiler.measuring.rungs.program import ENVIRONMENT, RungJob
 from profiler.measuring.rungs.timing import time_kernel
@@ -139,18 +137,3 @@ def device_for_gpu(gpu: Gpu, ncu: Ncu) -> LocalDevice:
     every prof process of this host.
     """
     return LocalDevice(gpu, ncu, {"CUDA_VISIBLE_DEVICES": gpu.uuid, "TMPDIR": str(lock_folder(gpu))})
-
-
-def gpu_lock(gpu: Gpu) -> Path:
-    """Returns the file that whoever measures on this GPU locks, so that others on this host wait."""
-    return lock_folder(gpu) / "prof.lock"
-
-
-def lock_folder(gpu: Gpu) -> Path:
-    """Returns the folder with the lock files for this GPU, ncu's and prof's, and creates it if needed."""
-    folder = Path(tempfile.gettempdir()) / f"prof-{gpu.uuid.lower()[:12]}"
-    with suppress(FileExistsError):
-        folder.mkdir()
-        with suppress(OSError):
-            os.chmod(folder, 0o1777)  # every user who measures on this GPU must be able to take the same lock
-    return folder

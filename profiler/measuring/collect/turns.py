@@ -20,6 +20,7 @@ from profiler.measuring.collect.collection import (
     CollectStep,
     steps_of,
 )
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.collect.target import Target
 from profiler.store.process_timings import Timing
 from profiler.store.runs.commit import Staging
@@ -112,7 +113,7 @@ class Turns:
 def collect_here(
     plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
 ) -> Iterator[CollectOutcome]:
-    """Collects the targets on the plan's own device, in this thread."""
+    """Collects the targets on the plan's own device, in this thread, while no other prof measures there."""
     from profiler.store.reports.sandbox import Sandbox  # which takes long to import
 
     if not targets:
@@ -123,7 +124,8 @@ def collect_here(
         Turns(plan, targets, store, observer) as turns,
     ):
         yield from turns.known()
-        turns.measure(sandbox, staging)
+        with gpu_turn(plan.device.gpu, observer.note):
+            turns.measure(sandbox, staging)
         yield from turns.finish(staging)
 
 
@@ -132,6 +134,7 @@ def time_here(
     targets: Sequence[Target],
     store: RunStore,
     advance: Callable[[str, ProfError | None], None],
+    note: Callable[[str], None],
 ) -> Iterator[CollectOutcome]:
     """Times the targets as `collect_here` does. Calls `advance` once for each process, also for one that is left out."""
 
@@ -141,7 +144,7 @@ def time_here(
         for _ in range(step.process + 1, plan.processes if error else 0):
             advance("", None)
 
-    observer = CollectObserver(begin=lambda _: None, at=lambda *_: None, end=end)
+    observer = CollectObserver(begin=lambda _: None, at=lambda *_: None, end=end, note=note)
     return collect_here(plan, targets, store, observer)
 
 

@@ -16,7 +16,8 @@ from typing import Literal
 
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
-from profiler.measuring.collect.device import LocalDevice, Order, device_for_gpu, gpu_lock
+from profiler.measuring.collect.device import LocalDevice, Order, device_for_gpu
+from profiler.measuring.collect.gpu_turn import gpu_lock
 from profiler.measuring.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu, find_gpu
@@ -89,7 +90,7 @@ def run_task(
     """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
     _check_folders(task)
     device = device or _worker_device()
-    # Two workers, or two clusters, may use the same GPU, and `prof.measure` may too.
+    # Two workers, or two clusters, may use the same GPU, and so may those who measure on this host.
     with held_if_free(gpu_lock(device.gpu)) as is_ours:
         if not is_ours:
             return GpuOccupied()

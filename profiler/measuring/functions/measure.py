@@ -16,7 +16,8 @@ from typing import Any
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
-from profiler.measuring.collect.device import Order, gpu_lock
+from profiler.measuring.collect.device import Order
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.call import Call, send_call, send_settled
@@ -30,7 +31,6 @@ from profiler.measuring.rungs import program
 from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.ncu import NO_NCU, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
-from profiler.store.locks import locked
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
@@ -68,7 +68,7 @@ def measure_function(
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
-        locked(gpu_lock(gpu), None),  # others wait, however long this takes
+        gpu_turn(gpu, say),
         Sandbox(workers=1) as sandbox,
         _processes(ahead) as started,
     ):

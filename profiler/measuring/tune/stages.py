@@ -98,13 +98,14 @@ class TunePlan:
 class TuneObserver:
     """Callbacks that receive the progress of building, then of each stage.
 
-    The last argument of `visited` is true if an earlier call measured the point.
+    The last argument of `visited` is true if an earlier call measured the point. `note` is told what belongs to no stage.
     """
 
     chosen: Callable[[Choice], None]
     begin: Callable[[Literal["build"] | Stage, int], None]
     built: Callable[[Built], None]
     visited: Callable[[BuiltPoint, Visit, bool], None]
+    note: Callable[[str], None] = lambda _: None
 
 
 @dataclass

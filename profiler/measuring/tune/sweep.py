@@ -15,6 +15,7 @@ import msgspec
 
 from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.rungs.build import Built, build_folder, build_kernels
 from profiler.measuring.rungs.program import fresh_seed, program_command
 from profiler.measuring.rungs.provenance import rung_provenance
@@ -80,14 +81,16 @@ class SweepMeasurement:
             usable = [one for one, point in zip(candidates, points, strict=True) if point.status == "correct"]
             sources = self._sources(usable)
             codes = {one.point: code_hash(one, sources) for one in usable}
-            started = time.monotonic()
             tuning = SweepStages(plan, seed, usable, codes, pending, observer, self.current)
-            tuning.run()
+            with gpu_turn(plan.gpu, observer.note):
+                started = time.monotonic()
+                tuning.run()
+                seconds = time.monotonic() - started
             results = [tuning.result(point) for point in points]
             _require_one(results, pending)
             provenance = msgspec.structs.replace(
                 rung_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
-                seconds=round(time.monotonic() - started, 3),
+                seconds=round(seconds, 3),
             )
             measured = self._measured(tuning, provenance, recorded, plan.facts(choice, sources), results)
             run_id = self.store.commit(measured)

@@ -35,7 +35,7 @@ def timed(ladder, folder, numbers=None, sizes=(100, 200), advance=lambda line, e
         outcome
         for values in shapes
         for targets in [[timed_target(RungJob(ladder, one, values), None) for one in ladder.choose(numbers)]]
-        for outcome in time_here(plan, targets, RunStore(folder), advance)
+        for outcome in time_here(plan, targets, RunStore(folder), advance, print)
     ]
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import WorkerLacks
-from profiler.measuring.collect.device import Order, device_for_gpu, gpu_lock
+from profiler.measuring.collect.device import Order, device_for_gpu
+from profiler.measuring.collect.gpu_turn import gpu_lock
 from profiler.measuring.fleet.worker_tasks import (
     GpuOccupied,
     ReportBytes,

@@ -1,0 +1,90 @@
+"""One prof at a time measures on a GPU; the others wait, and say for whom."""
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from profiler.measuring.collect.gpu_turn import gpu_turn
+from profiler.measuring.tools.gpus import Gpu
+
+GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
+OTHER = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-1")
+
+# Takes the turn on the GPU that an argument names, says so, and keeps it until its standard input ends.
+HOLDER = """
+import sys
+from profiler.measuring.collect.gpu_turn import gpu_turn
+from profiler.measuring.tools.gpus import Gpu
+with gpu_turn(Gpu("NVIDIA H200", "sm_90", "580.1", sys.argv[1]), lambda line: print(line, flush=True)):
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_prof(gpu=GPU):
+    """Another process that measures on the GPU, or waits for it."""
+    command = [sys.executable, "-c", HOLDER, gpu.uuid]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+
+
+def test_a_collection_waits_for_another_prof_on_the_gpu_and_says_for_whom(collecting):
+    notes = []
+    with another_prof(GPU) as other:
+        assert other.stdout.readline() == "mine\n"
+
+        def note(line):
+            assert collecting.calls == [], "nothing is profiled while the other one measures"
+            notes.append(line)
+            other.stdin.close()
+
+        collecting.note = note
+        (outcome,) = collecting.collect([collecting.rung(1)])
+    assert outcome.status == "collected"
+    (line,) = notes
+    assert line.startswith(f"waiting for process {other.pid} (")
+    assert line.endswith("), which measures on the same GPU")
+
+
+def test_another_gpu_is_free():
+    with another_prof(GPU) as other:
+        assert other.stdout.readline() == "mine\n"
+        with gpu_turn(OTHER, pytest.fail):
+            pass
+
+
+def test_a_program_that_is_measured_does_not_wait_for_the_prof_that_started_it():
+    with gpu_turn(GPU, pytest.fail), another_prof(GPU) as program:
+        assert program.stdout.readline() == "mine\n"
+
+
+def test_another_thread_of_the_same_process_waits():
+    notes, is_done = [], threading.Event()
+
+    def measure():
+        with gpu_turn(GPU, notes.append):
+            is_done.set()
+
+    thread = threading.Thread(target=measure)
+    with gpu_turn(GPU, pytest.fail):
+        thread.start()
+        assert not is_done.wait(0.3)
+    thread.join(10)
+    assert is_done.is_set()
+    assert f"process {os.getpid()}" in notes[0]
+
+
+def test_the_turn_ends_with_its_process():
+    with another_prof(GPU) as other:
+        assert other.stdout.readline() == "mine\n"
+        other.kill()
+        other.wait()
+        with gpu_turn(GPU, pytest.fail):
+            pass
+    assert not [name for name in os.environ if name.startswith("PROF_HOLDS")]
