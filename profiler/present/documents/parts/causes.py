@@ -55,6 +55,7 @@ _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _LOOK_FURTHER = " Look at the first three before you change anything."
 _SURE_PCT = 60  # Where two of five such answers did not name what the author changed, a second look costs less than the lesser change.
+_HOW_SURE = {80: "very", _SURE_PCT: "fairly", 0: "not very"}  # by the percent of such answers that were right
 _SAVING_WIDTH = len("> 99 %")
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
@@ -147,10 +148,26 @@ def sureness_blocks(
         return [Text(f"How sure: not known: {_why_not_known(causes[0], unseen)}.")]
     if causes[0].is_ceiling:
         return [Text(f"How sure: {_answers_at_ceilings(causes[0].cause, sureness)}")]
-    is_sure = sureness.right_first_pct >= _SURE_PCT
-    followed, look = ("", "") if is_sure else (_followed_text(sureness), _LOOK_FURTHER)
-    counts = f"{_counted_answers(sureness)}{_estimates_text(sureness.points_off)}.{followed}{look}"
-    return [Text(f"How sure: on kernels that prof had not seen, {counts}")]
+    sure = sureness.right_first_pct
+    how = next(word for least, word in _HOW_SURE.items() if sure >= least)
+    further = "" if sure >= _SURE_PCT else _followed_text(sureness) + _LOOK_FURTHER
+    return [Text(f"How sure: {how}. {_counted_answers(sureness)}.{further}")]
+
+
+def _counted_answers(sureness: Sureness) -> str:
+    """Returns how many answers like this one were right, as in `Of 86 such answers on unseen kernels, 76 named …`."""
+    kernels, right, three = sureness.kernels, sureness.right_first, sureness.among_three
+    such = "such answers on unseen kernels"
+    if not sureness.of_this_cause:
+        such = "answers on unseen kernels that expected to save about as much"
+    those = f"All {kernels:,} {such}" if right == kernels else f"Of {kernels:,} {such}, {right:,}"
+    among = (
+        ""
+        if right == kernels
+        else f", and {'all' if three == kernels else f'{three:,}'} among the first three"
+    )
+    off = "" if sureness.points_off is None else f"; estimates were {sureness.points_off:.0f} points off"
+    return f"{those} named first what the author then changed{among}{off}"
 
 
 def _followed_text(sureness: Sureness) -> str:
@@ -158,27 +175,7 @@ def _followed_text(sureness: Sureness) -> str:
     if not sureness.followed:
         return ""
     faster = "all" if sureness.faster == sureness.followed else f"{sureness.faster} of"
-    return (
-        f" Where the author of such a kernel had changed something else, following the first cause still made {faster} {sureness.followed} "
-        "kernels faster by 10 % or more."
-    )
-
-
-def _estimates_text(points_off: float | None) -> str:
-    return "" if points_off is None else f"; estimates were {points_off:.0f} points off on average"
-
-
-def _counted_answers(sureness: Sureness) -> str:
-    """Returns how many answers like this one were right, as in `76 of 86 such answers named first what the author then changed`."""
-    kernels, right, three = sureness.kernels, sureness.right_first, sureness.among_three
-    named = "named first what the author then changed"
-    among = f", and {f'all {kernels:,}' if three == kernels else f'{three:,}'} among the first three"
-    if not sureness.of_this_cause:
-        alike = f"few answers were like this one. Of {kernels:,} that expected to save about as much,"
-        return f"{alike} {right:,} {named}{among}"
-    if right == kernels:
-        return f"all {kernels:,} such answers {named}"
-    return f"{right:,} of {kernels:,} such answers {named}{among}"
+    return f" Where that was something else, following the first cause still made {faster} {sureness.followed} faster by 10 % or more."
 
 
 def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
