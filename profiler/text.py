@@ -368,3 +368,12 @@ def shortest_path(path: Path) -> str:
 def short_gpu(name: str) -> str:
     """Returns the GPU's name without the maker and brand, which say nothing about the chip."""
     return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def newest_first(paths: Iterable[str]) -> list[str]:
+    """Returns the paths, sorted by the versions in them: cuda-13.0 comes before cuda-9.2."""
+
+    def versions(path: str) -> list[int | str]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path)]
+
+    return sorted(paths, key=versions, reverse=True)

@@ -21,6 +21,7 @@ from profiler.text import (
     listed,
     mean_count,
     names_like,
+    newest_first,
     number,
     printable,
     relative,
@@ -322,3 +323,8 @@ def test_a_name_that_a_sentence_begins_with_keeps_its_capitals():
 
 def test_the_day_of_a_stored_moment_is_its_date():
     assert date_of("2026-01-31T12:00:00Z") == date_of("2026-01-31") == "2026-01-31"
+
+
+def test_of_several_versions_the_newest_comes_first():
+    found = ["/usr/local/cuda-9.2", "/usr/local/cuda-13.0", "/usr/local/cuda-12.10", "/usr/local/cuda-12.9"]
+    assert [path.rpartition("-")[2] for path in newest_first(found)] == ["13.0", "12.10", "12.9", "9.2"]

@@ -17,6 +17,7 @@ from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld
 from profiler.measuring.tools.toolchain import first_executable, tool_version, toolkit_candidates
 from profiler.store.reports.ncu_command import version_of
+from profiler.text import newest_first
 
 LAUNCHES = 5  # profiled in each process, unless the user gives another number
 _OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
@@ -120,4 +121,4 @@ def ncu_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
     """Yields the places where ncu may be, the preferred one first."""
     yield from toolkit_candidates("ncu", environment)
     installed = glob.glob("/opt/nvidia/nsight-compute/*/ncu")
-    yield from (Path(place) for place in sorted(installed, reverse=True))
+    yield from map(Path, newest_first(installed))
