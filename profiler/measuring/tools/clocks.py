@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
@@ -39,9 +39,12 @@ def sampled_clocks(environment: Mapping[str, str]) -> Iterator[list[ClockSample]
         f"--id={visible.split(',')[0].strip() or '0'}", f"--loop-ms={CLOCK_EVERY_S * 1000:.0f}",
     ]  # fmt: skip
     enough = Event()
+    begun = ""  # a piece of output may end within a line
 
     def hear(piece: str) -> None:
-        samples.extend(_parsed(piece, time.time()))
+        nonlocal begun
+        *lines, begun = (begun + piece).split("\n")
+        samples.extend(_parsed(lines, time.time()))
         if enough.is_set():
             raise _Enough
 
@@ -58,8 +61,8 @@ def sampled_clocks(environment: Mapping[str, str]) -> Iterator[list[ClockSample]
         thread.join(_WAIT_S)
 
 
-def _parsed(text: str, read_at: float) -> Iterator[ClockSample]:
-    for line in text.splitlines():
+def _parsed(lines: Iterable[str], read_at: float) -> Iterator[ClockSample]:
+    for line in lines:
         with suppress(ValueError):
             mhz, watts = map(float, line.split(","))
             yield ClockSample(read_at, mhz, watts)

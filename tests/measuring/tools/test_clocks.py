@@ -28,6 +28,13 @@ def test_samples_have_the_clock_the_power_and_the_moment(monkeypatch, tmp_path):
     assert "--id=GPU-1 " in log.read_text()
 
 
+def test_a_line_that_arrives_in_pieces_is_one_sample(monkeypatch, tmp_path):
+    place_tool(monkeypatch, tmp_path, 'printf "1980, 6"; sleep 0.05; echo "12.5"')
+    with sampled_clocks({}) as samples:
+        assert wait_until(lambda: len(samples) >= 2)
+    assert {(one.sm_mhz, one.power_w) for one in samples} == {(1980.0, 612.5)}
+
+
 def test_reading_ends_with_the_program(monkeypatch, tmp_path):
     place_tool(monkeypatch, tmp_path, 'echo "1980, 412.31"')
     with sampled_clocks({}) as samples:
