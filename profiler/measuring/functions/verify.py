@@ -130,7 +130,7 @@ def _judge(
 ) -> Verified:
     usual = 0.0 if kind == "exact" else _TOLERANCES.get(kind, _COARSEST)
     threshold = usual if given is None else given
-    wide = np.complex128 if np.iscomplexobj(want) else np.float64
+    wide = np.complex128 if np.iscomplexobj(want) else np.float64 if kind != "exact" else np.longdouble
     expected, found = want.astype(wide), have.astype(wide)
     finite = np.isfinite(expected)
     alike = np.array_equal(expected[~finite], found[~finite], equal_nan=True)

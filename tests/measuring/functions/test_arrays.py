@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from profiler.measuring.functions.arrays import KeptArguments
+from profiler.measuring.functions.verify import verify
 
 LARGE = 1 << 24
 
@@ -85,3 +86,17 @@ def test_an_array_of_the_gpu_is_copied_to_the_host_once():
     kept.find_written()
     assert most < 1.5 * array.nbytes
     assert kept.left_out == array.nbytes  # its change is seen; this stand-in cannot be copied or written
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_whole_numbers_that_no_float_tells_apart_are_not_the_same(kind):
+    def large(x):
+        return np.full(3, 2**60, kind)
+
+    def larger(x):
+        return np.full(3, 2**60 + 1, kind)
+
+    arguments = [np.ones(3, np.float32)]
+    assert verify(large, large, arguments, seed=1, tolerance=None).ok
+    assert not verify(larger, large, arguments, seed=1, tolerance=None).ok
+    assert verify(larger, large, arguments, seed=1, tolerance=1e-6).ok
