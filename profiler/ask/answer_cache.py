@@ -20,7 +20,7 @@ Found = TypeVar("Found", bound=msgspec.Struct)
 
 _LIMIT_BYTES = 32 << 20  # for each kind of answer
 _HOME = Path(__file__).resolve().parent.parent
-_ANSWERING = tuple(_HOME / name for name in ("analyse", "catalog", "ask", "errors.py", "text.py"))
+_ANSWERING = tuple(_HOME / name for name in ("analyse", "catalog", "store", "ask", "errors.py", "text.py"))
 
 
 def answer_once(

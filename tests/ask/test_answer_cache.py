@@ -1,10 +1,12 @@
 """Diagnoses and ladders that are kept: the same answers, faster, and none beyond what it was made of."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import profiler
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.recording.profile import count_opcodes
 from profiler.ask import answer_cache, ladder, profiles
@@ -82,6 +84,14 @@ def test_another_version_of_analysis_does_not_use_what_this_one_kept(cache, diag
     monkeypatch.setattr(answer_cache, "hash_of_code", lambda *_: "another")  # there is no second version here
     diagnose_once(profile)
     assert len(diagnosed) == 2
+
+
+@pytest.mark.parametrize("room", ["analyse", "ask", "catalog", "store"])
+def test_a_change_of_any_room_that_answers_makes_every_kept_answer_old(cache, profile, monkeypatch, room):
+    hashed = []
+    monkeypatch.setattr(answer_cache, "hash_of_code", lambda *places: hashed.extend(places) or "hash")
+    diagnose_once(profile)
+    assert Path(profiler.__file__).parent / room in hashed
 
 
 @pytest.mark.parametrize(
