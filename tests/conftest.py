@@ -37,6 +37,7 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import BY_NAME, OPCODES
 from profiler.machine import available_cores
+from profiler.measuring.collect.gpu_turn import PLACE
 from profiler.measuring.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.cache import open_pictures
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
@@ -273,12 +274,12 @@ def reports():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def temporary_folder_of_this_worker(tmp_path_factory):
-    """The locks on a GPU lie in the temporary folder: tests of two workers would wait for each other."""
+def locks_of_this_worker(tmp_path_factory):
+    """The folder of the locks on GPUs: tests of two workers would wait for each other."""
+    place = tmp_path_factory.mktemp("locks")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
-        patch.setattr(tempfile, "tempdir", None)
-        yield
+        patch.setenv(PLACE, str(place))
+        yield place
 
 
 @pytest.fixture(scope="session")

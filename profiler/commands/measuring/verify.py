@@ -11,6 +11,7 @@ from profiler.commands.shared.ladders import build_rungs, choose_rungs, raise_fa
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.rungs.program import RungJob, fresh_seed
 from profiler.measuring.rungs.verify import Checked, check_kernel
 from profiler.measuring.tools.gpus import find_gpu
@@ -40,8 +41,8 @@ def verify(
     """
     opened = open_ladder(settings)
     kernels = choose_rungs(opened, kernel)
-    shapes = workloads(opened, size, set_param)
-    built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
+    shapes, gpu = workloads(opened, size, set_param), find_gpu()
+    built = build_rungs(opened, kernels, gpu.arch, settings, jobs)
     checked: list[Checked] = []
     ended: BaseException | None = None
     whole = len(shapes) * len(kernels)
@@ -56,7 +57,8 @@ def verify(
                     checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
                     progress.advance()
                 else:
-                    checked.append(check_kernel(job, timeout))
+                    with gpu_turn(gpu, progress.note):
+                        checked.append(check_kernel(job, timeout))
                     progress.advance(_line(checked[-1]), checked[-1].error)
         except (KeyboardInterrupt, GpuNotFound) as error:  # the results until here are still printed
             ended = error

@@ -18,6 +18,7 @@ import msgspec
 
 from profiler.catalog.patterns import search_as_ncu
 from profiler.errors import LaunchesMissing, NothingProfiled, ToolNotFound
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target
 from profiler.measuring.rungs.program import ENVIRONMENT
@@ -51,11 +52,12 @@ def collect_times(
     origin = find_provenance(target, gpu, folder, store)
     launches: list[TimedLaunch] = []
     for process in range(processes):
-        began = time.monotonic()
-        heard = _listen(target.program, folder, timeout_s, process)
+        with gpu_turn(gpu, note):
+            began = time.monotonic()
+            heard = _listen(target.program, folder, timeout_s, process)
+            seconds = time.monotonic() - began
         chosen = _chosen(target, heard)
         launches += chosen
-        seconds = time.monotonic() - began
         note(
             f"timed       {target.label}, process {process + 1} of {processes}: {len(chosen)} launches, {seconds:.1f} s"
         )

@@ -17,14 +17,13 @@ from typing import Literal
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measuring.collect.device import LocalDevice, Order, device_for_gpu
-from profiler.measuring.collect.gpu_turn import gpu_lock
+from profiler.measuring.collect.gpu_turn import gpu_turn_if_free
 from profiler.measuring.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu, find_gpu
 from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.transcript import Transcript
-from profiler.store.locks import held_if_free
 from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
 
@@ -91,7 +90,7 @@ def run_task(
     _check_folders(task)
     device = device or _worker_device()
     # Two workers, or two clusters, may use the same GPU, and so may those who measure on this host.
-    with held_if_free(gpu_lock(device.gpu)) as is_ours:
+    with gpu_turn_if_free(device.gpu) as is_ours:
         if not is_ours:
             return GpuOccupied()
         if task.files is None:

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager
 
 import pytest
 
-from profiler.measuring.collect.gpu_turn import gpu_turn
+from profiler.measuring.collect.gpu_turn import PLACE, gpu_turn, gpu_turn_if_free, lock_folder
 from profiler.measuring.tools.gpus import Gpu
 
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
@@ -26,10 +27,12 @@ with gpu_turn(Gpu("NVIDIA H200", "sm_90", "580.1", sys.argv[1]), lambda line: pr
 
 
 @contextmanager
-def another_prof(gpu=GPU):
+def another_prof(gpu=GPU, environment=None):
     """Another process that measures on the GPU, or waits for it."""
     command = [sys.executable, "-c", HOLDER, gpu.uuid]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         yield process
         process.stdin.close()
 
@@ -62,6 +65,32 @@ def test_another_gpu_is_free():
 def test_a_program_that_is_measured_does_not_wait_for_the_prof_that_started_it():
     with gpu_turn(GPU, pytest.fail), another_prof(GPU) as program:
         assert program.stdout.readline() == "mine\n"
+
+
+def test_who_has_the_gpu_may_take_it_again():
+    with gpu_turn(GPU, pytest.fail):
+        with gpu_turn(GPU, pytest.fail):
+            pass
+        unrelated = {name: value for name, value in os.environ.items() if not name.startswith("PROF_HOLDS")}
+        with another_prof(environment=unrelated) as other:
+            assert other.stdout.readline().startswith("waiting for process ")
+            other.kill()
+
+
+def test_users_with_other_temporary_folders_wait_too(monkeypatch, tmp_path):
+    with another_prof() as other:
+        assert other.stdout.readline() == "mine\n"
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with gpu_turn_if_free(GPU) as is_ours:
+            assert not is_ours
+    with gpu_turn_if_free(GPU) as is_ours:
+        assert is_ours
+
+
+def test_where_the_folder_of_locks_cannot_be_written_the_temporary_folder_holds_them(monkeypatch, tmp_path):
+    monkeypatch.setenv(PLACE, str(tmp_path / "nowhere"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert lock_folder(GPU) == tmp_path / "prof-gpu-0"
 
 
 def test_another_thread_of_the_same_process_waits():

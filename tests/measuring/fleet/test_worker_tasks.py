@@ -1,6 +1,5 @@
 """A worker's tasks, run in this process: it measures, reports what it lacks, and waits for others on its GPU."""
 
-import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from profiler.errors import WorkerLacks
 from profiler.measuring.collect.device import Order, device_for_gpu
-from profiler.measuring.collect.gpu_turn import gpu_lock
+from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.fleet.worker_tasks import (
     GpuOccupied,
     ReportBytes,
@@ -19,7 +18,6 @@ from profiler.measuring.fleet.worker_tasks import (
     run_task,
 )
 from profiler.measuring.tools.transcript import Transcript
-from profiler.store.locks import try_lock
 from profiler.store.reports.identity import identify_report
 
 
@@ -49,7 +47,7 @@ def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path):
     report = tmp_path / "brought.ncu-rep"
     report.write_bytes(brought.report)
     assert identify_report(report, tmp_path).envelope.results == 2
-    assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["prof-gpu-0"]
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_folder_that_is_not_here_is_named(task, answer):
@@ -63,13 +61,9 @@ def test_a_folder_that_is_not_here_is_named(task, answer):
 
 
 def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting):
-    lock = try_lock(gpu_lock(collecting.plan.device.gpu))
-    assert lock is not None
-    try:
+    with gpu_turn(collecting.plan.device.gpu, pytest.fail):
         assert isinstance(answer(task), GpuOccupied)
         assert collecting.calls == []
-    finally:
-        os.close(lock)
     assert isinstance(answer(task), ReportBytes)
 
 
