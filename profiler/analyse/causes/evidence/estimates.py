@@ -69,16 +69,14 @@ def find_kinds_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> 
     return both if too_many_for_stores else {"global store"}
 
 
-def estimate_lanes(sites: Sequence[Site], lanes: float | None, acting: float | None) -> None:
-    """Gives each instruction the mean number of lanes; those that are predicated off are missing from instructions with a predicate."""
+def estimate_lanes(sites: Sequence[Site], lanes: float | None) -> None:
+    """Gives each instruction the mean number of lanes.
+
+    How many lanes predicates turn off is known of all instructions together. They may be whole warps, such as those that need no
+    correction of an exponential, so no instruction is said to lack lanes by it.
+    """
     for site in sites:
         site.lanes = site.acting = lanes
-    guarded = [site for site in sites if site.instruction.predicate]
-    if acting is not None and lanes is not None and guarded:
-        off = (lanes - acting) * sum(site.executed for site in sites)
-        each = off / sum(site.executed for site in guarded)
-        for site in guarded:
-            site.acting = max(0.0, lanes - each)
 
 
 def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:

@@ -373,8 +373,7 @@ def gather(profile: Profile) -> Evidence:
     has_costs = any(site.passes is not None or site.sectors is not None for site in sites)
     if not has_costs:
         estimate_costs(sites, figures)
-        acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
-        estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
+        estimate_lanes(sites, figures.get("threads_per_inst"))
     figures |= hits_of_loads_in_l2(figures, sites)
     figures |= hits_of_waits(figures, sites)
     stalls = share_stalls(figures, sites)

@@ -83,10 +83,8 @@ def test_counts_of_two_passes_of_the_profiler_differ_by_a_tenth_at_most(arrived,
     assert find_kinds_apart(sites, {"l2_sectors": arrived, "l1_hit_pct": 0.0}) == kinds
 
 
-@pytest.mark.parametrize(("acting", "guarded"), [(32.0, 32.0), (28.0, 16.0), (20.0, 0.0)])
-def test_lanes_that_are_predicated_off_are_those_of_the_instructions_with_a_predicate(acting, guarded):
-    """One instruction in four has one, so that it lacks four times as many lanes as the mean."""
+def test_a_predicate_alone_is_no_evidence_of_lanes_that_act_at_an_instruction():
+    """How many lanes predicates turn off is known of all instructions together, and they may be whole warps."""
     sites = sites_of(code_of("S2R R0, SR_TID.X", LOAD, "@P0 FADD R4, R4, R5", STORE))
-    estimate_lanes(sites, 32.0, acting)
-    assert [site.acting for site in sites] == [32.0, 32.0, guarded, 32.0]
-    assert {site.lanes for site in sites} == {32.0}
+    estimate_lanes(sites, 28.0)
+    assert [site.acting_lanes for site in sites] == [28.0] * len(sites)
