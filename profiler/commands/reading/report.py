@@ -51,7 +51,8 @@ def report(
     """Write a page: one HTML file with everything in it.
 
     The page shows the ladder at a glance, a sheet for every rung, and a comparison of each with the rung that it
-    follows. If you name recordings, it shows those, each compared with the one before. It works offline.
+    follows. If you name recordings, it shows those, each compared with the one before. Of more than two, only those
+    with a kernel of the same name are compared, unless you give --force. The page works offline.
 
     Examples:
       prof report -o ladder.html
@@ -94,5 +95,10 @@ def report(
     if pairs := len(page.of_kind("pair")):
         held.append(counted(pairs, "comparison"))
     settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
+    if found.unrelated and not force:
+        many = counted(len(found.unrelated), "pair")
+        settings.say(
+            f"not compared: {many} without a kernel of the same name; --force takes single kernels for versions of one"
+        )
     if errors:
         raise errors[0]

@@ -58,7 +58,8 @@ _RECORDING_COLUMNS = (
 )
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _ALL_UNRELATED = (
-    "Not compared, since they have no kernel of the same name: {}. `prof compare A B` compares any two."
+    "Not compared, since they have no kernel of the same name: {}. `prof report --force` takes single kernels for versions of one, and "
+    "`prof compare A B` compares any two."
 )
 _NOT_COMPARED = "{} and {} are not compared: {}."
 _REFUSED = "The two were measured in different ways, so they are not compared."
