@@ -188,12 +188,27 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
 
 
 @pytest.mark.slow
+def test_a_page_calls_reports_by_their_names_and_never_by_the_folders_of_their_author(
+    report, reports, tmp_path
+):
+    mixed = tmp_path / "a-private-folder" / "mixed.ncu-rep"
+    mixed.parent.mkdir()
+    shutil.copy(reports / "triton_add_full.ncu-rep", mixed)
+    _, page = report(mixed, reports / "triton_add_full.ncu-rep")
+    assert "the launches have 3 shapes" in page
+    assert "a-private-folder" not in page
+
+
+@pytest.mark.slow
 def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_strangers(report, reports):
     """Neighbours in a folder are no versions: a transpose that ends its list is not 80 times as fast as a product."""
     names = ("gemm_5", "gemm_6", "triton_matmul", "triton_add_full", "several")
     files = [reports / f"{name}.ncu-rep" for name in names]
     result, page = report(*files)
-    assert result.stderr.endswith(": 7 kernels, 1 comparison\n")
+    assert (
+        ": 7 kernels, 1 comparison\nnot compared: 3 pairs without a kernel of the same name; --force"
+        in result.stderr
+    )
     assert "7 kernels of 5 recordings take " in page
     assert "In gemm_5, k5 takes " in page
     assert "gemm_6 is 1.879x as fast as gemm_5" in page, "these two share a word, and are compared"

@@ -121,7 +121,7 @@ def _extent(sizes: tuple[int, int, int], of: str) -> str:
 def mixed_shapes_text(shapes: Sequence[LaunchShape]) -> str:
     """Returns the caution about figures over launches of several shapes, or of different work."""
     launches = sum(shape.launches for shape in shapes)
-    return f"{launches} launches: {differences_text(shapes)}; causes are of those that take longest together, every other figure is of all together"
+    return f"{differences_text(shapes)}; causes are of those that take longest together, every other figure is of all {launches} launches together"
 
 
 def differences_text(shapes: Sequence[LaunchShape]) -> str:
@@ -129,7 +129,11 @@ def differences_text(shapes: Sequence[LaunchShape]) -> str:
     alike: dict[LaunchShape, list[float]] = {}
     for shape in shapes:
         alike.setdefault(shape_alone(shape), []).append(shape.mean_ns or 0.0)
-    ways = [f"grid, block, registers or shared memory differ in {len(alike)} ways"] if len(alike) > 1 else []
+    ways = (
+        [f"the launches have {len(alike)} shapes (grid, block, registers, shared memory)"]
+        if len(alike) > 1
+        else []
+    )
     if apart := [times for times in alike.values() if len(times) > 1]:
         least, most = max(((min(times), max(times)) for times in apart), key=lambda one: one[1])
         ways.append(

@@ -6,6 +6,7 @@ A `Profile` in; out comes one that holds only the launches that take most of the
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from profiler.analyse.recording.kernel_names import names_of_sides
 from profiler.analyse.recording.launch_shapes import LaunchShape, differences_text, shape_text
@@ -18,17 +19,17 @@ _ALIKE = 4 / 3
 def of_main_shape(profile: Profile) -> Profile:
     if len(profile.shapes) < 2 or profile.run is None:
         return profile
-    return profile_kernel(profile.run, profile.kernel, among=profile.groups[0])
+    main = profile_kernel(profile.run, profile.kernel, among=profile.groups[0])
+    return replace(main, label=profile.label)  # a page calls a recording by a shorter name than its run does
 
 
 def say_main_shape(profile: Profile, main: Profile) -> list[str]:
     """Returns the caution that the figures show only launches of one shape and work; none where all launches are alike."""
     if len(profile.shapes) == len(main.shapes):
         return []
-    which = f"{main.launches} of the {profile.launches} launches"
     those, longest = ("that", "takes longest") if main.launches == 1 else ("those", "take longest together")
     return [
-        f"{differences_text(profile.shapes)}; all figures are of {which}, {those} of {shape_text(main.shapes[0])}, which {longest}; "
+        f"{differences_text(profile.shapes)}; all figures are of {main.launches} of the {profile.launches} launches, {those} of {shape_text(main.shapes[0])}, which {longest}; "
         "`--launch N` chooses others"
     ]
 

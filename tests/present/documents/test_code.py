@@ -82,7 +82,7 @@ def test_the_heading_says_which_loop_and_how_much_of_the_kernel_it_is(view):
 
 
 def test_the_heading_cautions_that_launches_differ(store):
-    assert "caution: grid, block, registers or shared memory differ in 3 ways" in heading_text(
+    assert "the launches have 3 shapes (grid, block, registers, shared memory)" in heading_text(
         view_of(store, "triton_add_full")
     )
 
