@@ -53,7 +53,7 @@ def mcp(
     An agent's client starts this server of the Model Context Protocol (MCP), which answers on standard input and
     output. Its tools compare, ladder, show, sass, check and list return the JSON of the verbs of these names. It
     reads only the runs, and report files below the folders of --reports: it follows no link out of them and opens
-    no URL except that of the runs. It ends when its input ends.
+    no URL except that of the runs. It ends when its input ends. It needs `pip install 'ncu-prof[mcp]'`.
 
     Examples:
       prof mcp
