@@ -43,7 +43,7 @@ def held_if_free(path: Path) -> Iterator[bool]:
         yield lock is not None
     finally:
         if lock is not None:
-            os.close(lock)
+            _release(lock)
 
 
 @contextmanager
@@ -61,7 +61,13 @@ def locked(
             _take_within(limit_s, descriptor, path)
         yield
     finally:
-        os.close(descriptor)
+        _release(descriptor)
+
+
+def _release(descriptor: int) -> None:
+    """Gives the lock up. To close the file would not do: a process that was forked meanwhile has it open too."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _take_within(limit_s: float | None, descriptor: int, path: Path) -> None:

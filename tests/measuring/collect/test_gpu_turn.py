@@ -1,10 +1,12 @@
 """One prof at a time measures on a GPU; the others wait, and say for whom."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -117,3 +119,17 @@ def test_the_turn_ends_with_its_process():
         with gpu_turn(GPU, pytest.fail):
             pass
     assert not [name for name in os.environ if name.startswith("PROF_HOLDS")]
+
+
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_gpu():
+    with gpu_turn(GPU, pytest.fail):
+        child = os.fork()
+        if not child:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with another_prof() as other:
+            assert other.stdout.readline() == "mine\n"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
