@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from profiler.analyse.recording.kernel_choice import matching_kernels, nearest_words
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, RunNotFound
-from profiler.store.remote.places import Location
-from profiler.store.reports.near import files_in, what_is_near
+from profiler.store.reports.near import files_in
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
-from profiler.text import Spoken, first_of, natural_order, printable
+from profiler.store.runs.unstored import open_reports
+from profiler.text import Spoken, first_of, natural_order
 
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
@@ -59,6 +58,7 @@ def pair_stores(
 ) -> Pairing:
     """Returns pairs of the newest runs of every name and workload that both folders hold, and the others.
 
+    A folder without runs may hold reports, which count as runs with the names of their files.
     Runs of one GPU are paired; those of different GPUs only where a name and workload has no pair on one. Runs without a
     kernel that matches `kernel_name` are left out; raises KernelNotFound if that leaves none.
     """
@@ -68,7 +68,7 @@ def pair_stores(
             remedy=_NOTHING_NEW,
         )
     for store in (baseline, candidate):
-        _require_runs(store, how_to_check_reports(baseline.root, candidate.root))
+        _require_runs(store)
     before, after = (_newest(store, gpu) for store in (baseline, candidate))
     both, which = f"{baseline.root} and {candidate.root}", ""
     pairs, missing, new = _matched(before, after)
@@ -136,29 +136,14 @@ def _narrowed(
     return kept, lost, added
 
 
-def how_to_check_reports(baseline: Location, candidate: Location) -> str:
-    """Returns the commands that store the reports in these folders and then check them; "" where neither holds any."""
-    commands, sides = [], []
-    for side, runs in ((baseline, "runs-of-baseline"), (candidate, "runs-of-candidate")):
-        if isinstance(side, Path) and files_in(side):
-            commands.append(f"prof --runs {runs} ingest {quote(str(side))}")
-            sides.append(runs)
-        else:
-            sides.append(quote(str(side)))
-    return " && ".join([*commands, f"prof check --baseline {' '.join(sides)}"]) if commands else ""
+def _require_runs(store: RunStore) -> None:
+    """Raises RunNotFound for a folder that has neither runs nor reports."""
+    if not (store.ids() or store.left_out or _reports_in(store)):
+        raise RunNotFound(f"{store.root}: no runs are stored there, and it holds no reports")
 
 
-def _require_runs(store: RunStore, how_to_store: str) -> None:
-    """Raises RunNotFound for a folder without runs, and says how reports that lie there become runs."""
-    if store.ids() or store.left_out:
-        return
-    if isinstance(store.root, Path) and files_in(store.root):
-        raise RunNotFound(
-            f"{store.root}: no runs are stored there; {what_is_near(store.root)}",
-            remedy="Store the reports of each side in a folder of its own first"
-            + Spoken(f": {printable(how_to_store)}", ", with `prof ingest`; or give two reports."),
-        )
-    raise RunNotFound(f"{store.root}: no runs are stored there")
+def _reports_in(store: RunStore) -> list[Path]:
+    return files_in(store.root) if isinstance(store.root, Path) else []
 
 
 def pair_runs(baseline: Run, candidate: Run) -> RunPair:
@@ -206,7 +191,11 @@ def _are_one(one: Run, other: Run) -> bool:
 
 def _newest(store: RunStore, gpu: str | None, name: str | None = None) -> dict[_Subject, Run]:
     """Returns the newest run of every subject, or of the subjects called `name`."""
-    runs = store.open_all(run_id for run_id in store.ids() if name in (None, run_id.name))
+    ids = store.ids()
+    if ids or store.left_out:
+        runs = store.open_all(run_id for run_id in ids if name in (None, run_id.name))
+    else:
+        runs = [run for run in open_reports(_reports_in(store)) if name in (None, run.manifest.name)]
     meant = [run for run in runs if is_on(run.manifest, gpu)]
     if gpu and runs and not meant:
         raise no_such_gpu(gpu, str(store.root), (one for run in runs for one in run.manifest.gpus))

@@ -86,7 +86,18 @@ def _width_in_json(text: str) -> int:
 Finding = TypeVar("Finding", bound=Struct)
 Route = tuple[str | int, ...]  # the names and numbers that lead to a list, or to one of its entries
 
-_SENTENCES = {"sentence", "what", "why", "next", "try_", "message", "remedy", "warnings", "cautions", "refused"}
+_SENTENCES = {
+    "sentence",
+    "what",
+    "why",
+    "next",
+    "try_",
+    "message",
+    "remedy",
+    "warnings",
+    "cautions",
+    "refused",
+}
 _FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
 _WHOLE = Importance(ALWAYS)  # what nothing is declared of
 _NO_PARTS = _WHOLE.parts

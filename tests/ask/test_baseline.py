@@ -1,5 +1,7 @@
 """A recording is checked against the newest baseline of the same name and workload."""
 
+import shutil
+
 import pytest
 
 from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
@@ -81,14 +83,24 @@ def test_no_renaming_is_suggested_when_only_one_side_has_more_recordings(made, m
     assert not any("--name" in note for note in pair_stores(made_elsewhere.store, made.store).notes)
 
 
-def test_a_folder_of_reports_is_refused_with_how_to_store_them(made, reports, tmp_path):
+def test_reports_in_a_folder_are_paired_by_the_names_of_their_files(reports, tmp_path):
+    held = {"older": {"a": "gemm_5", "gone": "gemm_6"}, "newer": {"a": "gemm_6", "new": "gemm_5"}}
+    for folder, files in held.items():
+        (tmp_path / folder).mkdir()
+        for name, report in files.items():
+            shutil.copy(reports / f"{report}.ncu-rep", tmp_path / folder / f"{name}.ncu-rep")
+    older, newer = (tmp_path / folder for folder in held)
+    found = pair_stores(RunStore(older), RunStore(newer))
+    assert [[run.label for run in pair] for pair in found.pairs] == [
+        [str(older / "a.ncu-rep"), str(newer / "a.ncu-rep")]
+    ]
+    assert (found.missing, found.new) == (["gone"], ["new"])
+
+
+def test_a_folder_with_neither_runs_nor_reports_is_refused(made, tmp_path):
     made.profile("k", 100.0)
-    with pytest.raises(RunNotFound, match=r"no runs are stored there; .* holds \d+ reports: ") as refused:
-        pair_stores(RunStore(reports), made.store)
-    assert f"prof --runs runs-of-baseline ingest {reports} && " in refused.value.remedy
-    assert refused.value.remedy.endswith(f"prof check --baseline runs-of-baseline {made.store.root}")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunNotFound, match=r"no runs are stored there$"):
+    with pytest.raises(RunNotFound, match=r"no runs are stored there, and it holds no reports$"):
         pair_stores(made.store, RunStore(tmp_path / "empty"))
 
 

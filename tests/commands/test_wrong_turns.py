@@ -254,7 +254,10 @@ def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(pr
     shutil.copy(reports / "several.ncu-rep", tmp_path / "zeroth.ncu-rep")
     done = prof_here("sass", tmp_path)
     assert done.returncode == 13
-    assert f"such as {tmp_path}/several.ncu-rep; `prof show {tmp_path}` takes all." in done.stderr
+    assert (
+        f"such as {tmp_path}/several.ncu-rep; `prof show {tmp_path}` takes all, and `prof check --baseline OLD NEW`"
+        in done.stderr
+    )
     (tmp_path / "zeroth.ncu-rep").unlink()
     for verb in ("sass", "show"):
         assert prof_here(verb, tmp_path).stdout == prof_here(verb, tmp_path / "several.ncu-rep").stdout
@@ -322,16 +325,15 @@ def test_a_folder_of_runs_that_is_missing_is_the_mistake_whatever_a_name_means(p
     assert "nope: no such folder" in named.stderr
 
 
-@pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
-def test_the_commands_of_the_hint_check_folders_of_reports(prof_here, reports, tmp_path, monkeypatch, typed):
+def test_two_folders_of_reports_are_checked_as_the_hint_says(prof_here, reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("main", "branch"):
         (tmp_path / folder).mkdir()
         shutil.copy(reports / "several.ncu-rep", tmp_path / folder)
-    assert (
-        "prof --runs runs-of-baseline ingest main && prof --runs runs-of-candidate ingest branch"
-        " && prof check --baseline runs-of-baseline runs-of-candidate\n"
-    ) in prof_here(*typed.split()).stderr
+    assert "prof check --baseline main branch" in prof_here("check", "main", "branch").stderr
+    checked = prof_here("check", "--baseline", "main", "branch", "--all")
+    assert checked.returncode == 0
+    assert "no regression in 3 kernels" in checked.stdout
 
 
 def test_a_folder_of_runs_is_called_one_with_what_to_type(prof_here, recorded, tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ def check(
     candidate: Annotated[
         str | None,
         Argument(
-            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs [default: the newest run with the baseline's name, of --runs]."
+            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs or reports [default: the newest run with the baseline's name, of --runs]."
         ),
     ] = None,
     baseline: Annotated[
@@ -46,7 +46,7 @@ def check(
             "--baseline",
             "-b",
             metavar="RUN",
-            help="Run to check against: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs, to check every run that has a counterpart in it.",
+            help="Run to check against: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs or reports, to check all that have a counterpart in it.",
         ),
     ] = None,
     kernel_name: options.KernelNamesOption = None,

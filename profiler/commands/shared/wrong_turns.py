@@ -211,10 +211,6 @@ def _unquoted(sql: Sequence[str]) -> str:
 
 
 def _baseline_by_option(before: str, after: str, options: Sequence[str]) -> str:
-    from profiler.ask.baseline import how_to_check_reports
-
-    if stored_first := how_to_check_reports(Path(before), Path(after)):
-        return f"store the reports first: {printable(stored_first)}"
     return f"give the baseline by an option: prof check --baseline {_typed([before, after, *options])}"
 
 

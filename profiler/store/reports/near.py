@@ -58,7 +58,8 @@ def error_of_folder(folder: Path) -> ReportError:
     if held := files_in(folder):
         return NotAReport(
             f"{folder}: a folder, not a report file; {near}",
-            remedy=f"Give one of them, such as {held[0]}; `prof show {shlex.quote(str(folder))}` takes all.",
+            remedy=f"Give one of them, such as {held[0]}; `prof show {shlex.quote(str(folder))}` takes all, and "
+            "`prof check --baseline OLD NEW` compares those of two folders.",
             near=f"; {near}",
         )
     below = next(iter(_counts_below(folder, REPORT_SUFFIXES)), None)
