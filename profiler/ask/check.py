@@ -177,11 +177,15 @@ def _open_sides(references: list[str], settings: Settings) -> list[Run]:
     try:
         return open_named(references, settings, timed=True)
     except RunNotFound as error:
-        meant = [one for one in references if f"'{one}'" in error.message and not Path(one).exists()]
-        if not meant or settings.reach is not None:
+        if (
+            not error.name
+            or error.name.isdecimal()
+            or Path(error.name).exists()
+            or settings.reach is not None
+        ):
             raise
         raise error.changed(
-            f"{printable(meant[0])}: neither a folder here nor a run ({error.message})"
+            f"{printable(error.name)}: neither a folder here nor a run ({error.message})"
         ) from None
 
 
