@@ -175,7 +175,7 @@ class ReaderFailed(ReportError, exit_code=16):
 class StoreError(ProfError, exit_code=20): ...
 
 class RunNotFound(StoreError, exit_code=21):
-    name = ""  # the name that no run has, where one was given
+    name = ""  # the one that no run has, unless it is a number
     remedy = "`prof list` shows what is stored; " + Spoken("`prof ingest REPORT` adds a report.", "`prof.read` takes the path of a report as well.")
 
 class RunUnusable(StoreError, exit_code=109): ...

@@ -177,12 +177,7 @@ def _open_sides(references: list[str], settings: Settings) -> list[Run]:
     try:
         return open_named(references, settings, timed=True)
     except RunNotFound as error:
-        if (
-            not error.name
-            or error.name.isdecimal()
-            or Path(error.name).exists()
-            or settings.reach is not None
-        ):
+        if not error.name or Path(error.name).exists() or settings.reach is not None:
             raise
         raise error.changed(
             f"{printable(error.name)}: neither a folder here nor a run ({error.message})"

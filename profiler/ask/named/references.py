@@ -131,7 +131,7 @@ def _find_run(name: RunName, settings: Settings, stored: Callable[[], RunStore])
     try:
         return find_run(name.text, stored(), settings)
     except RunNotFound as error:
-        error.name = name.text
+        error.name = "" if name.is_number else name.text
         if name.is_number and not known_ladders(*settings.ladder_places) and not stored().ladders():
             error.remedy = _NO_LADDER if settings.reach is None else error.remedy
             raise
