@@ -150,7 +150,7 @@ def kernels_to_check(
     elif every:
         yield from profile_pairs(before, after, settings, pair_kernels(before, after, kernel_name).pairs)
     else:
-        pairs = match_kernels(before, after, kernel_name, every=False)
+        pairs = match_kernels(before, after, kernel_name, every=False).pairs
         yield from profile_pairs(before, after, settings, pairs)
 
 

@@ -178,7 +178,7 @@ def _named(recordings: Sequence[_Recording], settings: Settings) -> Iterator[Ker
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
     """Returns the kernels to compare: none where recordings of several kernels have none in common."""
     try:
-        return match_kernels(before, after, pattern, every=True)
+        return match_kernels(before, after, pattern, every=True).pairs
     except KernelAmbiguous:
         return []
 

@@ -110,7 +110,7 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     before, after = (hostile_store.find(name, "gemm") for name in ("before", "after"))
     comparisons = [
         compare_profiles(profile_kernel(before, left), profile_kernel(after, right))
-        for left, right in match_kernels(before, after, None, every=True)
+        for left, right in match_kernels(before, after, None, every=True).pairs
     ]
     for one in comparisons:
         assert printed(brief(one))["speedup"]["ratio"] == rounded(one.speedup.ratio)
