@@ -165,6 +165,16 @@ def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
     assert charts.launches_chart(dataclasses.replace(profile, series={})) is None
 
 
+def test_a_sweep_has_the_times_of_the_function_and_of_a_reference_that_was_timed(rows_of):
+    drawn = charts.sweep_chart("scale", "n", [(1024, 2e3, 4e3), (4096, 8e3, None)])
+    assert title_of(drawn) == "scale takes at most 8.000 us, with n=4096"
+    assert rows_of(drawn) == [
+        {"at": 1024, "what": "function", "time": 2.0},
+        {"at": 1024, "what": "reference", "time": 4.0},
+        {"at": 4096, "what": "function", "time": 8.0},
+    ]
+
+
 # What the titles say
 
 
