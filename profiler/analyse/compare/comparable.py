@@ -331,7 +331,7 @@ def reference_shift(before: Profile, after: Profile) -> float:
 
     On an H200 the same copy took 0.5 to 0.6 % longer in a program of PyTorch than in ours.
     """
-    runs = [side.run for side in (before, after) if side.run]
+    runs = [side.run for side in (before, after)]
     facts = [one for run in runs if (one := (run.times_from or run).manifest.provenance)]
     if len(facts) < 2 or facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
         return 0.0
