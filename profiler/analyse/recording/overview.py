@@ -267,7 +267,7 @@ def derive_sheet(profile: Profile, full: bool, diagnose: Diagnose = diagnose) ->
         further_causes=diagnosis.left_out,
         sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
-        hot_lines=list_hot_lines(main.run, main),
+        hot_lines=list_hot_lines(main),
         total_ns=profile.total_ns,
         sm_clock=find_sm_clock(main),
     )
