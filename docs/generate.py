@@ -232,7 +232,7 @@ def generated_tuning() -> str:
     assert kernel.source is not None
     current = read_defaults(kernel.source.read_text(), sweep_of(kernel, ladder).parameters)
     sweep = SweepStore(RUNS).newest(sweep_name(ladder.name, 7), ladder.workload.parameters)
-    return render(tuning_chart(derive_tuning(sweep, current, len(sweep.points))), ".svg").decode()
+    return render(tuning_chart(derive_tuning(sweep, current)), ".svg").decode()
 
 
 def generated_expectations() -> str:

@@ -93,6 +93,7 @@ Each class has a code of its own. A group has no remedy, so code that raises one
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar, Self
 
 from profiler.text import Spoken
@@ -102,7 +103,8 @@ class ProfError(Exception):
     """A failure: `message` says in one line what happened, `details` are further lines, `remedy` says what to do.
 
     The lines stay apart, so that a name with a newline in it cannot pass for a line of ours. `near` is the end of the
-    message that says what lies near a path which leads nowhere.
+    message that says what lies near a path which leads nowhere. `reason` is what happened in the fewest words, for a
+    text that says itself to what it happened.
     """
 
     exit_code: ClassVar[int] = 3
@@ -112,12 +114,19 @@ class ProfError(Exception):
         cls.exit_code = exit_code
 
     def __init__(
-        self, message: str, *, details: Iterable[str] = (), remedy: str | None = None, near: str = ""
+        self,
+        message: str,
+        *,
+        details: Iterable[str] = (),
+        remedy: str | None = None,
+        near: str = "",
+        reason: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
         self.details = tuple(details)
         self.near = near
+        self.reason = reason
         if remedy is not None:
             self.remedy = remedy
 
@@ -125,20 +134,17 @@ class ProfError(Exception):
         """Returns the same failure with another message or other details."""
         lines = self.details if details is None else details
         text = self.message if message is None else message
-        return type(self)(text, details=lines, remedy=self.remedy, near=self.near)
+        return type(self)(text, details=lines, remedy=self.remedy, near=self.near, reason=self.reason)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details])
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process boundaries; the default would lose the keyword arguments.
-        return (_rebuild, (type(self), self.message, self.details, self.remedy, self.near))
-
-
-def _rebuild(
-    cls: type[ProfError], message: str, details: tuple[str, ...], remedy: str, near: str
-) -> ProfError:
-    return cls(message, details=details, remedy=remedy, near=near)
+        again = partial(
+            type(self), details=self.details, remedy=self.remedy, near=self.near, reason=self.reason
+        )
+        return again, (self.message,)
 
 
 # fmt: off
@@ -169,6 +175,7 @@ class ReaderFailed(ReportError, exit_code=16):
 class StoreError(ProfError, exit_code=20): ...
 
 class RunNotFound(StoreError, exit_code=21):
+    name = ""  # the one that no run has, unless it is a number
     remedy = "`prof list` shows what is stored; " + Spoken("`prof ingest REPORT` adds a report.", "`prof.read` takes the path of a report as well.")
 
 class RunUnusable(StoreError, exit_code=109): ...

@@ -22,7 +22,7 @@ def profile_in(store, name, ladder="gemm"):
 
 def sheets_of(run):
     """Of every kernel of the run, in short."""
-    return [derive_sheet(run, profile_kernel(run, one.name), full=False) for one in run.manifest.kernels]
+    return [derive_sheet(profile_kernel(run, one.name), full=False) for one in run.manifest.kernels]
 
 
 def profile_of(store, name, kernel=""):

@@ -358,11 +358,11 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
 
 def test_an_error_keeps_its_lines_and_its_remedy_on_the_way_between_processes():
     error = errors.KernelAmbiguous(
-        "which one", details=["  1 x a", "  2 x b\nc"], remedy="Choose.", near="one"
+        "which one", details=["  1 x a", "  2 x b\nc"], remedy="Choose.", near="one", reason="two"
     )
     copy = pickle.loads(pickle.dumps(error))
-    assert (type(copy), copy.message, copy.details, copy.remedy, copy.near) == (
-        errors.KernelAmbiguous, "which one", ("  1 x a", "  2 x b\nc"), "Choose.", "one",
+    assert (type(copy), copy.message, copy.details, copy.remedy, copy.near, copy.reason) == (
+        errors.KernelAmbiguous, "which one", ("  1 x a", "  2 x b\nc"), "Choose.", "one", "two",
     )  # fmt: skip
     assert str(copy) == "which one\n  1 x a\n  2 x b\nc"
 

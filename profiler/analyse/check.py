@@ -36,7 +36,8 @@ _NAME_WIDTH = 40
 
 Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
 _IDENTICAL: tuple[Outcome, findings.Reason] = ("passed", "identical")
-_WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear", "passed")
+NOT_PASSED: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
+_WORST_FIRST: tuple[Outcome, ...] = (*NOT_PASSED, "passed")
 
 
 def _worst_first(one: MetricCheck | PairCheck, *_: object) -> int:

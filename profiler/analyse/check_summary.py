@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import (
+    NOT_PASSED,
     AcceptedRemoval,
     CheckFinding,
     MetricCheck,
@@ -33,7 +34,6 @@ _MORE_PROCESSES = (
 _RECORD_ALIKE = "Record both sides the same way; `prof compare --force` shows their difference anyway."
 _RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that."
 _PAIR_THEM = "If they do the same work, give `-k PATTERN` that matches both names; or `prof check --accept REASON` with the same two sides accepts the change."
-_WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
 _BESIDES: dict[Outcome, str] = {"unclear": "unclear", "not_comparable": "not comparable"}
 
 
@@ -136,7 +136,7 @@ def _outcome(finding: CheckFinding) -> str:
     """Returns the worst outcome, and how many kernels or recordings have each other outcome that does not pass."""
     pairs = finding.pairs
     kernels = [pair for pair in pairs if not _is_recording(pair)]
-    groups = [(outcome, [pair for pair in pairs if pair.outcome == outcome]) for outcome in _WORST_FIRST]
+    groups = [(outcome, [pair for pair in pairs if pair.outcome == outcome]) for outcome in NOT_PASSED]
     found = [(outcome, members) for outcome, members in groups if members]
     if not found:
         return f"{'passed: ' if finding.outcome == 'passed' else ''}{_no_regression(pairs)}"

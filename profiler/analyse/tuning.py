@@ -118,9 +118,12 @@ class _Timed(NamedTuple):
 
 
 def derive_tuning(
-    sweep: StoredSweep, current: Mapping[str, int] | None = None, most: int = 10
+    sweep: StoredSweep, current: Mapping[str, int] | None = None, most: int | None = None
 ) -> TuningFinding:
-    """Ranks the points of a stored sweep, which has at least one correct point. `current` is what the source has now."""
+    """Ranks the points of a stored sweep, which has at least one correct point, and returns the first `most`, or all.
+
+    `current` is what the source has now.
+    """
     manifest, facts = sweep.manifest, sweep.manifest.sweep
     timed = _timed(sweep)
     best = min(timed, key=lambda one: (_STAGES.index(one.stage), one.time.median_ns))

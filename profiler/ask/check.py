@@ -150,7 +150,7 @@ def kernels_to_check(
     elif every:
         yield from profile_pairs(before, after, settings, pair_kernels(before, after, kernel_name).pairs)
     else:
-        pairs = match_kernels(before, after, kernel_name, every=False)
+        pairs = match_kernels(before, after, kernel_name, every=False).pairs
         yield from profile_pairs(before, after, settings, pairs)
 
 
@@ -177,11 +177,10 @@ def _open_sides(references: list[str], settings: Settings) -> list[Run]:
     try:
         return open_named(references, settings, timed=True)
     except RunNotFound as error:
-        meant = [one for one in references if f"'{one}'" in error.message and not Path(one).exists()]
-        if not meant or settings.reach is not None:
+        if not error.name or Path(error.name).exists() or settings.reach is not None:
             raise
         raise error.changed(
-            f"{printable(meant[0])}: neither a folder here nor a run ({error.message})"
+            f"{printable(error.name)}: neither a folder here nor a run ({error.message})"
         ) from None
 
 

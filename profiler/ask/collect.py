@@ -56,7 +56,7 @@ def find_best_points(
     sweep: StoredSweep, current: Mapping[str, int] | None, most: int | None = None
 ) -> TuningFinding:
     """Returns the best points, at most `most` of them, and the gain of each parameter; `current` are the source's values."""
-    return derive_tuning(sweep, current, len(sweep.points) if most is None else most)
+    return derive_tuning(sweep, current, most)
 
 
 def find_extremes(sweep: StoredSweep, finding: TuningFinding) -> tuple[dict[str, int], dict[str, int]] | None:

@@ -12,7 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.several import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, names_both, pair_kernels
+from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, names_both
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import work_of
@@ -95,11 +95,10 @@ def compare_runs(
     if other_kernel is not None:
         sides = profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel)
         return [compared_as(*sides, does_same_work=force)]
-    pairs = profile_pairs(
-        left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
-    )
+    found = match_kernels(left, right, kernel_name, every=every is not False)
+    pairs = profile_pairs(left, right, settings, found.pairs)
     compared = [compared_as(*sides, does_same_work=names_both(kernel_name) or force) for sides in pairs]
-    caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))
+    caution = _left_alone(left, right, found)
     return [_cautioned(one, caution) for one in compared] if caution else compared
 
 

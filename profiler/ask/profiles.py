@@ -84,7 +84,7 @@ def profile_longest(
     found: list[tuple[Profile, ...]]
     if len(runs) == 2:
         before, after = runs
-        pairs = match_kernels(before, after, kernel_name, every=True)
+        pairs = match_kernels(before, after, kernel_name, every=True).pairs
         found = [*profile_pairs(before, after, settings, pairs)]
     elif runs[0].manifest.is_profiled:
         names = choose_kernels(runs, kernel_name)[0]

@@ -95,11 +95,10 @@ def report_named(
 def _rungs(climb: Climb, settings: Settings) -> Iterator[KernelFindings]:
     full = len(climb.rungs) <= _MOST_IN_FULL
     for rung in climb.rungs:
-        kernel, run = rung.kernel, rung.profile.run
-        assert run is not None  # it was read from one
+        kernel = rung.kernel
         timing = timing_of(rung.timed, settings) if rung.timed else None
         name = f"{kernel.number} {kernel.name}"
-        yield _kernel(_anchor(rung), name, kernel, run, rung.profile, timing, full=full)
+        yield _kernel(_anchor(rung), name, kernel, rung.profile.run, rung.profile, timing, full=full)
 
 
 def _step(step: LadderStep) -> PairFindings:
@@ -178,7 +177,7 @@ def _named(recordings: Sequence[_Recording], settings: Settings) -> Iterator[Ker
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:
     """Returns the kernels to compare: none where recordings of several kernels have none in common."""
     try:
-        return match_kernels(before, after, pattern, every=True)
+        return match_kernels(before, after, pattern, every=True).pairs
     except KernelAmbiguous:
         return []
 
@@ -256,10 +255,10 @@ def _kernel(
         idea=rung.idea if rung else "",
         run=run,
         profile=main if is_profiled else None,
-        sheet=derive_sheet(run, profile, full, diagnose_once) if is_profiled else None,
+        sheet=derive_sheet(profile, full, diagnose_once) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
-        lines=find_source_lines(main.run or run, profile.kernel) if is_profiled else None,
+        lines=find_source_lines(main.run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
 

@@ -215,7 +215,7 @@ def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bo
 
 def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) -> SheetFinding:
     """Returns the sheet of the kernel with exactly this name, with every metric if `full`."""
-    return derive_sheet(run, profile_run(run, kernel, settings), full, diagnose_once)
+    return derive_sheet(profile_run(run, kernel, settings), full, diagnose_once)
 
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:

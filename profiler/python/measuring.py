@@ -163,23 +163,12 @@ class Sweep(OfPoints[Measurement]):
 
     def chart(self) -> alt.Chart:
         """Returns the median time over the first value, beside the time of the reference."""
-        import altair as alt
+        from profiler.present.charts import sweep_chart
 
-        frame = self.to_pandas()
-        x = str(frame.columns[0])
-        long = frame.rename(columns={"median_ns": "function", "reference_median_ns": "reference"}).melt(
-            [x], ["function", "reference"], "what", "ns"
-        )
-        chart: alt.Chart = (
-            alt.Chart(long.dropna(), title=self.points[0].manifest.name)
-            .mark_line(point=True)
-            .encode(
-                x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", base=2)),
-                y=alt.Y("ns:Q", title="median time, ns", scale=alt.Scale(type="log")),
-                color=alt.Color("what:N", title=None),
-            )
-        )
-        return chart
+        values = [one.manifest.workload or {} for one in self.points]
+        first = next(iter(values[0]))
+        times = [(at[first], one.ns, one.reference_ns) for at, one in zip(values, self.points, strict=True)]
+        return sweep_chart(self.points[0].manifest.name, first, times)
 
     def __repr__(self) -> str:
         return str(self.to_pandas().to_string(index=False))

@@ -157,8 +157,7 @@ def tune_function(
                 name=called, **{**options, **work, **chosen},
             )  # fmt: skip
         except _OF_A_POINT as error:
-            why = error.message.removeprefix(f"'{called}' ").removeprefix("cannot be measured: ")
-            return replace(point, problem=why)
+            return replace(point, problem=error.reason or error.message.removeprefix(f"'{called}' "))
         return replace(point, measurement=found)
 
     with processes_ahead(len(combinations)) as ahead:

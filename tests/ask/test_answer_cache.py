@@ -75,7 +75,8 @@ def test_a_diagnosis_is_of_one_content(cache, diagnosed, profile):
         name: msgspec.structs.replace(table, sha256=table.sha256[::-1] if name == "metrics" else table.sha256)
         for name, table in manifest.tables.items()
     }
-    diagnose_once(replace(profile, manifest=msgspec.structs.replace(manifest, tables=tables)))
+    other = msgspec.structs.replace(manifest, tables=tables)
+    diagnose_once(replace(profile, run=replace(profile.run, manifest=other)))
     assert len(diagnosed) == 2
 
 

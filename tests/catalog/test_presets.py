@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.compare.fingerprints import FINGERPRINTS
+from profiler.analyse.compare.four_way import EXPECTED
 from profiler.catalog import metrics, presets
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, Metric
 from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset, what_records_all
@@ -98,9 +98,7 @@ def test_each_metric_asked_for_is_in_the_catalogue_by_its_newest_name(preset):
 
 @pytest.mark.parametrize("name", ["default", "counters", "full"])
 def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name):
-    needed = {*HEADLINE, *MEMORY_HEADLINE, *NEEDED_BY_ATTRIBUTION}
-    for fingerprint in FINGERPRINTS:
-        needed |= set(dict(fingerprint.expected))
+    needed = {*HEADLINE, *MEMORY_HEADLINE, *NEEDED_BY_ATTRIBUTION, *EXPECTED}
     asked = set(find_preset(name).metrics)
     assert [one for one in needed if BY_NAME[one].ncu and BY_NAME[one].ncu[0] not in asked] == []
 
@@ -116,9 +114,8 @@ def test_the_default_has_the_executed_instructions_that_derived_metrics_come_fro
 
 
 def test_four_way_is_the_confirmation_and_the_duration():
-    (fingerprint,) = [one for one in FINGERPRINTS if one.name == "four-way"]
     metrics = find_preset("four-way").metrics
-    needed = {BY_NAME[name].ncu[0] for name in (*dict(fingerprint.expected), "duration_ns")}
+    needed = {BY_NAME[name].ncu[0] for name in (*EXPECTED, "duration_ns")}
     assert needed <= set(metrics)
     assert len(metrics) == 6
 

@@ -80,7 +80,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
     return [
         comparisons[5],
         sum_up(comparisons[:5]),
-        RecordingOverview(rung, [derive_sheet(rung, profiles[6], full=False)], None).finding,
+        RecordingOverview(rung, [derive_sheet(profiles[6], full=False)], None).finding,
         derive_timing_sheet(timed, None, "prof collect"),
         compare_timings(timed, timed),
         climb,
@@ -110,13 +110,13 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     before, after = (hostile_store.find(name, "gemm") for name in ("before", "after"))
     comparisons = [
         compare_profiles(profile_kernel(before, left), profile_kernel(after, right))
-        for left, right in match_kernels(before, after, None, every=True)
+        for left, right in match_kernels(before, after, None, every=True).pairs
     ]
     for one in comparisons:
         assert printed(brief(one))["speedup"]["ratio"] == rounded(one.speedup.ratio)
     every = printed(brief(sum_up(comparisons)))
     assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
-    sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
+    sheets = [derive_sheet(profile_kernel(before, one.name), True) for one in before.manifest.kernels]
     assert printed(brief(RecordingOverview(before, sheets, None).finding))["index"]
     assert len(printed(brief(list_stored(Settings(runs=hostile_store.root))))["runs"]) == 2
 
@@ -218,7 +218,7 @@ def test_the_short_form_of_every_pair_holds_the_duration_what_tells_most_and_the
 
 def test_the_short_form_of_a_kernel_holds_what_its_warps_wait_for_and_stalls_that_cost_nothing_last(profiles):
     for profile in profiles:
-        sheet = derive_sheet(profile.run, profile, False)
+        sheet = derive_sheet(profile, False)
         stalls = {one.name: one.mean for one in sheet.metrics if one.name in WAITS}
         kept = [one.name for one in brief(Sheets(None, [], None, [sheet])).kernels[0].metrics]
         assert kept[0] == "duration_ns"
@@ -283,7 +283,7 @@ def test_a_short_ladder_keeps_the_reference_the_first_rung_and_the_fastest_first
 
 def test_the_short_form_of_many_kernels_lists_the_slowest_first(store):
     run = store.find("several", "gemm")
-    sheets = [derive_sheet(run, profile_kernel(run, one.name), False) for one in run.manifest.kernels]
+    sheets = [derive_sheet(profile_kernel(run, one.name), False) for one in run.manifest.kernels]
     small = brief(RecordingOverview(run, sheets, None).finding)
     times = [
         metric.mean * one.launches
@@ -297,7 +297,7 @@ def test_the_short_form_of_many_kernels_lists_the_slowest_first(store):
 
 def _short_sheet(run, **members):
     """The sheet of the one kernel of a run in the short form, beside the whole one with these members."""
-    whole = derive_sheet(run, profile_kernel(run, run.manifest.kernels[0].name), False)
+    whole = derive_sheet(profile_kernel(run, run.manifest.kernels[0].name), False)
     whole = replace(whole, **members)
     (short,) = brief(RecordingOverview(run, [whole], None).finding).kernels
     return whole, short

@@ -1,6 +1,5 @@
 """Charts: they show what was found, say it in their titles, and can be read by everybody."""
 
-import dataclasses
 import itertools
 import json
 import math
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 import profiler
 from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
 from profiler.analyse.ladder.climb import furthest_rung
+from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricsMissing
 from profiler.present import charts, style
@@ -158,11 +158,21 @@ def test_a_ladder_shows_every_rung_that_was_measured(ladder, rows_of):
 
 def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
     profile = profile_in(recorded, "5")
-    rows = [row for row in rows_of(charts.launches_chart(profile)) if "number" in row]
     values = profile.series["duration_ns"].values
+    rows = [row for row in rows_of(charts.launches_chart(values, profile.label)) if "number" in row]
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(values))
     assert [int(row["process"]) for row in rows] == list(values.processes)
-    assert charts.launches_chart(dataclasses.replace(profile, series={})) is None
+    assert charts.launches_chart(Readings(values[:1]), profile.label) is None
+
+
+def test_a_sweep_has_the_times_of_the_function_and_of_a_reference_that_was_timed(rows_of):
+    drawn = charts.sweep_chart("scale", "n", [(1024, 2e3, 4e3), (4096, 8e3, None)])
+    assert title_of(drawn) == "scale takes at most 8.000 us, with n=4096"
+    assert rows_of(drawn) == [
+        {"at": 1024, "what": "function", "time": 2.0},
+        {"at": 1024, "what": "reference", "time": 4.0},
+        {"at": 4096, "what": "function", "time": 8.0},
+    ]
 
 
 # What the titles say

@@ -91,7 +91,9 @@ def test_timed_only_or_profiled_only_there_is_none(sheet):
 
 def test_repeats_scatter_as_timed(recorded, rows_of):
     profile = profile_in(recorded, "5")
-    rows = [row for row in rows_of(charts.repeats_chart(profile)) if "number" in row]
+    rows = [
+        row for row in rows_of(charts.repeats_chart(profile.timings_ns, profile.label)) if "number" in row
+    ]
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(profile.timings_ns))
 
 
@@ -100,7 +102,9 @@ def test_the_line_through_the_times_is_their_median_and_says_so(recorded, rows_o
     run = recorded.find("gemm-12-timed", ladder="gemm")  # while its clock fell
     profile = profile_timings(run)
     (line,) = {
-        (row["value"], row["label"]) for row in rows_of(charts.repeats_chart(profile)) if "label" in row
+        (row["value"], row["label"])
+        for row in rows_of(charts.repeats_chart(profile.timings_ns, profile.label))
+        if "label" in row
     }
     middle_ms = median(profile.timings_ns) / 1e6
     assert line == (pytest.approx(middle_ms), f"median {duration(1e6 * middle_ms)}")
@@ -110,7 +114,9 @@ def test_the_line_through_the_times_is_their_median_and_says_so(recorded, rows_o
 def test_the_line_through_the_launches_is_their_mean_and_says_so(recorded, rows_of):
     profile = profile_in(recorded, "5")
     (line,) = {
-        (row["value"], row["label"]) for row in rows_of(charts.launches_chart(profile)) if "label" in row
+        (row["value"], row["label"])
+        for row in rows_of(charts.launches_chart(profile.series["duration_ns"].values, profile.label))
+        if "label" in row
     }
     mean_ms = profile.series["duration_ns"].values.mean / 1e6
     assert line == (pytest.approx(mean_ms), f"mean {mean_ms:.3f} ms")

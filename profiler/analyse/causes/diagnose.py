@@ -18,7 +18,7 @@ def diagnose(profile: Profile) -> Diagnosis:
 
     Questions call `ask.profiles.diagnose_once`, which keeps what this returns.
     """
-    if profile.run is None or not profile.launches:
+    if not profile.launches:
         return Diagnosis([], [])
     from profiler.analyse.causes.find import find_all
 

@@ -196,8 +196,7 @@ def _cause(
 
 def _nvidia_estimates(evidence: Evidence) -> dict[str, float]:
     """Returns which speedups NVIDIA's rules in the report expect, for the causes that they are about."""
-    run = evidence.profile.run
-    return find_estimates(run, evidence.profile.numbers) if run else {}
+    return find_estimates(evidence.profile.run, evidence.profile.numbers)
 
 
 def _add_up(

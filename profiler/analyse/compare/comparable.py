@@ -44,7 +44,7 @@ def refuse_obstacles(
 
     With `two_gpus`, the GPU is what the question is about, and no obstacle.
     """
-    obstacles = [one for one in _find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
+    obstacles = _find_obstacles(before, after, two_gpus=two_gpus)
     if obstacles and not force:
         raise NotComparable(
             f"{before.label} and {after.label} were measured in different ways:",
@@ -53,12 +53,12 @@ def refuse_obstacles(
     return obstacles
 
 
-def _find_obstacles(before: Profile, after: Profile) -> list[str]:
+def _find_obstacles(before: Profile, after: Profile, *, two_gpus: bool) -> list[str]:
     """Lists differences of the measurement that would look like differences of the kernels."""
     return [
         f"{what} differs: {one or 'none'} against {other or 'none'}"
         for what, one, other in _conditions(before, after)
-        if one != other and _UNKNOWN not in (one, other)
+        if one != other and _UNKNOWN not in (one, other) and not (two_gpus and what == _THE_GPU)
     ] + ([] if _have_durations(before, after) else _unlike_sections(before, after))
 
 
@@ -331,7 +331,7 @@ def reference_shift(before: Profile, after: Profile) -> float:
 
     On an H200 the same copy took 0.5 to 0.6 % longer in a program of PyTorch than in ours.
     """
-    runs = [side.run for side in (before, after) if side.run]
+    runs = [side.run for side in (before, after)]
     facts = [one for run in runs if (one := (run.times_from or run).manifest.provenance)]
     if len(facts) < 2 or facts[0].runtime == facts[1].runtime or facts[0].reference != facts[1].reference:
         return 0.0

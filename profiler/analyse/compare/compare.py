@@ -23,7 +23,7 @@ from profiler.analyse.compare.comparable import (
     reference_shift,
     refuse_obstacles,
 )
-from profiler.analyse.compare.fingerprints import confirm
+from profiler.analyse.compare.four_way import confirm_four_way
 from profiler.analyse.compare.metric_order import in_telling_order
 from profiler.analyse.compare.quantities import bounded_exp
 from profiler.analyse.compare.speedup_sentence import (
@@ -95,7 +95,7 @@ def compare_profiles(
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
-        confirmations=[] if by_bytes or is_different else confirm(deltas, opcodes),
+        confirmations=[] if by_bytes or is_different else confirm_four_way(deltas, opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),

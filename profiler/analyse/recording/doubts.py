@@ -84,11 +84,11 @@ def doubts_of(profile: Profile) -> Iterator[str]:
         yield mixed_shapes_text(profile.shapes)
     if (unread := profile.manifest.unread) and profile.code is None:
         yield f"{unread} are left out, because NVIDIA's reader crashed on them"
-    if profile.run and profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
+    if profile.numbers and is_undecoded(profile.run, profile.kernel, profile.numbers):
         yield (
             "NVIDIA's reader no longer disassembles the code of this GPU, so causes that show in instructions are left out"
         )
-    if profile.run and profile.run.reports_gone:
+    if profile.run.reports_gone:
         gone = first_of(profile.run.reports_gone, _MOST_NAMED)
         yield f"the stored report is missing ({gone}); its tables are as recorded"
     for doubts in (_uneven_launches, _moved_clock, _only_of_pytorch, _slowed_down, _partial):

@@ -1,13 +1,12 @@
 """Lists the source lines where a kernel's warps wait most often.
 
-A `Run` and the profile of a kernel in; a list of `HotLine` out.
+The profile of a kernel in; a list of `HotLine` out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,9 +18,6 @@ from profiler.analyse.recording.source_lines import SourceLine, find_source_line
 from profiler.catalog.metrics import READY
 from profiler.catalog.presets import SAMPLED
 from profiler.text import place_name
-
-if TYPE_CHECKING:
-    from profiler.store.runs.run import Run
 
 _MOST_LINES, _MOST_STALLS = 5, 3
 
@@ -42,12 +38,12 @@ class HotLine(Struct, frozen=True):
     of_called: bool = False
 
 
-def list_hot_lines(run: Run, profile: Profile) -> list[HotLine]:
+def list_hot_lines(profile: Profile) -> list[HotLine]:
     """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
-    sections = run.manifest.sections
+    sections = profile.manifest.sections
     if sections and SAMPLED not in sections:  # without samples, reading the lines would be for nothing
         return []
-    found = find_source_lines(run, profile.kernel)
+    found = find_source_lines(profile.run, profile.kernel)
     if found is None or not found.samples:
         return []
     of_called = last_lines_of_called_functions(profile.code) if profile.code else set()

@@ -110,14 +110,14 @@ def names_both(pattern: str | None) -> bool:
     return bool(pattern) and not isinstance(pattern, VersionOf)
 
 
-def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) -> list[tuple[str, str]]:
+def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) -> KernelPairs:
     """Returns the pairs of kernels to compare, `every` one or the only one; raises KernelAmbiguous where that is not clear."""
-    pairs = pair_kernels(before, after, pattern).pairs
-    if len(pairs) == 1 or (pairs and every):
-        return pairs
+    found = pair_kernels(before, after, pattern)
+    if len(found.pairs) == 1 or (found.pairs and every):
+        return found
     sides = choose_kernels([before, after], pattern)
     example = " ".join(choice_of(kernels[0], kernels) for kernels in sides)
-    remedy = _ONE_OR_ALL if pairs else _ONE_OF_EACH.format(example)
+    remedy = _ONE_OR_ALL if found.pairs else _ONE_OF_EACH.format(example)
     raise KernelAmbiguous(
         "it is not clear which kernel to compare",
         details=[line for run in (before, after) for line in (run.label, *_listing(run, pattern))],

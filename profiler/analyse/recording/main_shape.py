@@ -17,7 +17,7 @@ _ALIKE = 4 / 3
 
 
 def of_main_shape(profile: Profile) -> Profile:
-    if len(profile.shapes) < 2 or profile.run is None:
+    if len(profile.shapes) < 2:
         return profile
     main = profile_kernel(profile.run, profile.kernel, among=profile.groups[0])
     return replace(main, label=profile.label)  # a page calls a recording by a shorter name than its run does
@@ -86,7 +86,7 @@ def _as_long(profile: Profile, group: Collection[int], chosen: Collection[int]) 
 
 
 def _at(profile: Profile, numbers: Collection[int]) -> Profile:
-    if profile.run is None or len(numbers) == profile.launches:
+    if len(numbers) == profile.launches:
         return profile
     return profile_kernel(profile.run, profile.kernel, among=numbers)
 

@@ -243,21 +243,20 @@ class RecordingOverview:
         return f" It takes {share_text(self.index[0].share_pct or 0.0)} % of the time of {len(self.sheets)} kernels."
 
 
-def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> SheetFinding:
+def derive_sheet(profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> SheetFinding:
     """Returns the sheet of a kernel, with every metric if `full`; `diagnose` finds its causes."""
     main = of_main_shape(profile)
     series = list(main.series.values())
     if full:
         catalogued = {one.ncu for one in series}
         series += [one for name, one in sorted(main.raw.items()) if name not in catalogued]
-    run = main.run or run
-    rules = find_rules(run, profile.kernel)
+    rules = find_rules(main.run, profile.kernel)
     diagnosis = diagnose(profile)
     return SheetFinding(
         kernel=profile.kernel,
         launches=profile.launches,
         gpu=profile.gpu,
-        nvtx=_nvtx(run, profile.kernel),
+        nvtx=_nvtx(main.run, profile.kernel),
         metrics=[_metric(one) for one in series],
         rules=rules[:_MOST_RULES],
         rules_left_out=len(rules[_MOST_RULES:]),
@@ -268,7 +267,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         further_causes=diagnosis.left_out,
         sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
-        hot_lines=list_hot_lines(run, main),
+        hot_lines=list_hot_lines(main),
         total_ns=profile.total_ns,
         sm_clock=find_sm_clock(main),
     )

@@ -68,17 +68,14 @@ class Series:
 class Profile:
     label: str
     kernel: str
-    manifest: Manifest
-    stored: bool
+    run: Run = field(repr=False, compare=False)
     gpu: str
-    launches: int
     series: Mapping[str, Series]
     opcodes: Mapping[str, float]
     timings_ns: Readings = field(default_factory=Readings)
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
     shapes: list[LaunchShape] = field(default_factory=list)  # those that take most of the time first
     groups: tuple[tuple[int, ...], ...] = ()  # the numbers of the launches of each of `shapes`
-    run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
     launch_ns: Mapping[int, float] = field(
         default_factory=dict, repr=False
@@ -86,6 +83,18 @@ class Profile:
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
     # For each metric of ncu that has no number in any launch, in how many launches it was recorded.
     numberless: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.run.manifest
+
+    @property
+    def stored(self) -> bool:
+        return self.run.stored
+
+    @property
+    def launches(self) -> int:
+        return len(self.numbers)
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
@@ -103,8 +112,6 @@ class Profile:
     @cached_property
     def compute_capability(self) -> str | None:
         """Returns the compute capability of the GPU, such as 9.0; None where it is not recorded."""
-        if self.run is None:
-            return None
         rows = self.run.columns("launches", "launch", "compute_capability").to_pylist()
         return next((row["compute_capability"] for row in rows if row["launch"] in self.numbers), None)
 
@@ -112,13 +119,13 @@ class Profile:
     def language(self) -> Language:
         """The language of its source, by its name as it is shown and as the compiler mangled it, and by the files of its lines."""
         files = {one.file or "" for one in self.code.instructions} if self.code else set[str]()
-        mangled = labels_of(self.run.columns("launches", "mangled"), "mangled") if self.run else []
+        mangled = labels_of(self.run.columns("launches", "mangled"), "mangled")
         return language_of({self.kernel, *filter(None, mangled)}, files)
 
     @cached_property
     def code(self) -> Code | None:
         """Its machine code, read once for all who ask; None where none is recorded."""
-        return read_code(self.run, self.kernel, self.numbers) if self.run else None
+        return read_code(self.run, self.kernel, self.numbers)
 
     @cached_property
     def computing(self) -> Mapping[str, float]:
@@ -167,17 +174,14 @@ def profile_kernel(
     return Profile(
         label=run.label,
         kernel=kernel,
-        manifest=run.manifest,
-        stored=run.stored,
+        run=run,
         gpu=gpus_text(sorted(gpus) or run.manifest.gpus),
-        launches=len(process_of),
         series=_catalogued(raw, opcodes, process_of),
         opcodes=_mean_of(opcodes.values()),
         timings_ns=_timings_of_kernel(run, raw),
         raw=raw,
         shapes=[shape for shape, _ in groups],
         groups=tuple(numbers for _, numbers in groups),
-        run=run,
         numbers=tuple(process_of),
         launch_ns=launch_ns,
         numberless=raw.numberless(),
@@ -189,14 +193,11 @@ def profile_timings(run: Run) -> Profile:
     return Profile(
         label=run.label,
         kernel=run.manifest.name,
-        manifest=run.manifest,
-        stored=run.stored,
+        run=run,
         gpu=gpus_text(run.manifest.gpus),
-        launches=0,
         series={},
         opcodes={},
         timings_ns=timings_of(run),
-        run=run,
     )
 
 

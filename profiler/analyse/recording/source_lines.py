@@ -143,8 +143,6 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
 
 def at_authors_lines(profile: Profile, code: Code) -> Code:
     """Returns the machine code of a kernel; code of libraries gets the place of the author's instruction that stands for it."""
-    if profile.run is None:
-        return code
     (first, *_), _ = read_instructions(profile.run, profile.kernel, _AUTHORS_FROM, profile.numbers)
     authors = dict(zip(_where(first), _find_authors(first), strict=True))
     functions = sorted(set(first.column("function_index").to_pylist()))

@@ -45,10 +45,8 @@ from profiler.store.tables.launch_choice import (
     ALL_LAUNCHES,
     LaunchChoice,
     nvtx_names,
-    rows_of_launches,
     there_are,
 )
-from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of, lines_of_first
 
 _MOST_NAMED = 6
@@ -133,6 +131,7 @@ def _find_run(name: RunName, settings: Settings, stored: Callable[[], RunStore])
     try:
         return find_run(name.text, stored(), settings)
     except RunNotFound as error:
+        error.name = "" if name.is_number else name.text
         if name.is_number and not known_ladders(*settings.ladder_places) and not stored().ladders():
             error.remedy = _NO_LADDER if settings.reach is None else error.remedy
             raise
@@ -219,17 +218,13 @@ def with_launches(run: Run, choice: LaunchChoice) -> Run:
     """
     if choice == ALL_LAUNCHES:
         return run
-    table = run.table("launches")
-    numbers = choice.launches(table)
+    numbers = choice.launches(run.table("launches"))
     if not numbers:
         raise _none_chosen(run, choice)
-    kernels = Counter(labels_of(rows_of_launches(table, numbers), "kernel"))
-    manifest = msgspec.structs.replace(
-        run.manifest, kernels=[KernelCount(name, count) for name, count in kernels.items()]
-    )
-    return replace(
-        run, manifest=manifest, _tables={name: rows_of_launches(run.table(name), numbers) for name in TABLES}
-    )
+    narrowed = run.of_launches(numbers, timed=False)
+    kernels = Counter(labels_of(narrowed.table("launches"), "kernel"))
+    counts = [KernelCount(name, count) for name, count in kernels.items()]
+    return replace(narrowed, manifest=msgspec.structs.replace(run.manifest, kernels=counts))
 
 
 def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:

@@ -22,7 +22,7 @@ from profiler.commands.shared.wrong_turns import instead_of_a_ladder
 from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.store.deltas import deltas_parquet
+from profiler.present.render.deltas import deltas_parquet
 from profiler.store.disk import write_whole
 
 

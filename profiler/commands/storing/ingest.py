@@ -20,7 +20,7 @@ from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotFound
+from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotFound, WorkerLost
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
@@ -195,6 +195,5 @@ class IngestProgress(Progress, IngestObserver):
 
     def lost(self, worker: Worker, reports: int, error: ProfError) -> None:
         self.drop(worker.name)
-        who = f"worker {worker.name}"
-        what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
+        what = error.message if isinstance(error, WorkerLost) else f"worker {worker.name}: {error.message}"
         self.note(f"{'lost':<12}{what}; {counted(reports, 'report')} left to the others")

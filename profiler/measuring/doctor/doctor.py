@@ -23,7 +23,7 @@ from profiler.measuring.doctor.folders import check_folders, smallest_report
 from profiler.measuring.tools.gpus import Gpu, find_gpus
 from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.process import end_all, run
-from profiler.measuring.tools.toolchain import find_toolchain
+from profiler.measuring.tools.toolchain import NOT_FOUND, find_toolchain
 from profiler.store.remote.places import Location
 from profiler.store.reports.ncu_command import version_of
 from profiler.store.runs.run_id import RunId
@@ -182,4 +182,4 @@ def reader_version() -> str:
 
 def _absence(error: ToolNotFound) -> tuple[HealthState, str]:
     """Returns `missing` for a tool that is not installed, and `failed` for one that does not answer."""
-    return ("missing", "not found") if "was not found" in error.message else ("failed", error.message)
+    return ("missing", NOT_FOUND) if error.reason == NOT_FOUND else ("failed", error.message)

@@ -84,7 +84,7 @@ def measure_function(
         orders = _Orders(plan, job, _program(call.function, plan.name), device, scratch)
         if not lacking:
             orders.plan_on_a_guess()
-        with _explained():
+        with _explained(job.label):
             say("calls it until it is compiled and tuned, times and verifies it")
             found = survey_function(device, job, plan, orders.plan_surveyed)
             cautions += found.cautions
@@ -207,19 +207,20 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Puts the reason that a fresh process gives into the message of its failure."""
+def _explained(label: str) -> Iterator[None]:
+    """Puts the reason that a fresh process of the function with this `label` gives into the message of its failure."""
     try:
         yield
     except ProgramTimedOut as error:
         remedy = "Give it longer with timeout_s=..., or smaller arguments."
         raise ProgramTimedOut(error.message, details=error.details[1:], remedy=remedy) from None
     except ProgramFailed as error:
-        label, _, how = error.message.removesuffix(")").rpartition(" failed (")
-        if not label:
+        if not error.reason:
             raise
         said = [line.strip() for line in error.details if line.strip().startswith(SAYS_WHY)]
-        why = said[-1].removeprefix(SAYS_WHY) if said else f"its process died: {how}"
+        why = said[-1].removeprefix(SAYS_WHY) if said else f"its process died: {error.reason}"
         details = [one for one in error.details[1:] if one.strip() not in said and '{"survey"' not in one]
         remedy = "Call the function by hand with the same arguments: it must launch its kernels and return."
-        raise ProgramFailed(f"{label} cannot be measured: {why}", details=details, remedy=remedy) from None
+        raise ProgramFailed(
+            f"{label} cannot be measured: {why}", details=details, remedy=remedy, reason=why
+        ) from None

@@ -42,7 +42,7 @@ def program_failure(label: str, exit_code: int | None, how: str, details: list[s
     if _NO_DEVICE.search(printed):
         return GpuNotFound(f"{label}: the program sees no GPU", details=details)
     remedy = "Run the program by hand: it must end with exit code 0." if exit_code is None else None
-    return ProgramFailed(f"{label} failed ({how})", details=details, remedy=remedy)
+    return ProgramFailed(f"{label} failed ({how})", details=details, remedy=remedy, reason=how)
 
 
 def says_other_listener(printed: str) -> bool:

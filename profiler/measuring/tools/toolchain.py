@@ -17,6 +17,7 @@ from pathlib import Path
 from profiler.errors import ToolNotFound
 from profiler.measuring.tools.process import run
 
+NOT_FOUND = "not found"
 _TOOL_TIMEOUT_S = 60.0
 
 
@@ -113,6 +114,7 @@ def first_executable(tool: str, candidates: Iterable[Path], remedy: str) -> Path
         f"{tool} was not found on the PATH, nor here:",
         details=[f"    {place}" for place in places],
         remedy=remedy,
+        reason=NOT_FOUND,
     )
 
 

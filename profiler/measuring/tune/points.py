@@ -153,7 +153,7 @@ def code_hash(candidate: BuiltPoint, sources: Mapping[str, str]) -> str:
 
 def failure_of(error: ProfError, label: str) -> str:
     """Returns one line: what happened, and the last line that the program printed."""
-    happened = error.message.removeprefix(label).strip(" :").removeprefix("failed ").strip("()")
+    happened = error.reason or error.message.removeprefix(label).strip(" :")
     said = error.details[-1].strip() if len(error.details) > 1 else ""
     return f"{happened}: {said}" if said else happened
 

@@ -24,6 +24,7 @@ from profiler.present.charts.render import SUFFIXES, render, show
 from profiler.present.charts.roofline import roofline_chart, roofline_sentence
 from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.steps import steps_chart
+from profiler.present.charts.sweep import sweep_chart
 from profiler.present.charts.tuning import tuning_chart
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "spent_chart",
     "stalls_chart",
     "steps_chart",
+    "sweep_chart",
     "tuning_chart",
     "waterfall_chart",
 ]

@@ -163,8 +163,12 @@ _FEWEST = 2  # points that scatter
 def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
     """Returns the launches and times of one kernel, its stall reasons, and its hottest source lines."""
     where = {shortened(profile.label, _LABEL_WIDTH): stalls}
+    took = profile.find(DURATION)
     columns = [
-        [launches_chart(profile), repeats_chart(profile)],
+        [
+            launches_chart(took.values, profile.label) if took else None,
+            repeats_chart(profile.timings_ns, profile.label),
+        ],
         [
             stalls_of(where, stalls_heading(where, shortened(profile.gpu, _TITLE_WIDTH))),
             source_lines_chart(lines) if lines else None,
@@ -175,29 +179,24 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
     )
 
 
-def launches_chart(profile: Profile) -> ChartType | None:
+def launches_chart(times: Readings, label: str) -> ChartType | None:
     """Returns a point for the time of each launch, and their mean as a line; processes differ in colour and shape.
 
-    The result is None for a single launch, which scatters around nothing.
+    The result is None for a single launch, which scatters around nothing. The recording is called by its `label`.
     """
-    series = profile.find(DURATION)
-    if series is None or len(series.values) < _FEWEST:
-        return None
-    middle = ("mean", series.values.mean)
-    return _scatter(profile, series.values, "launch", "time under the profiler", middle)
-
-
-def repeats_chart(profile: Profile) -> ChartType | None:
-    """Returns a point for each time without the profiler, and their median; None if there are none."""
-    times = profile.timings_ns
     if len(times) < _FEWEST:
         return None
-    return _scatter(profile, times, "repeat", "time without the profiler", ("median", median(times)))
+    return _scatter(label, times, "launch", "time under the profiler", ("mean", times.mean))
 
 
-def _scatter(
-    profile: Profile, values: Readings, what: str, name: str, middle: tuple[str, float]
-) -> ChartType:
+def repeats_chart(times: Readings, label: str) -> ChartType | None:
+    """Returns a point for each time without the profiler, and their median; None if there are none."""
+    if len(times) < _FEWEST:
+        return None
+    return _scatter(label, times, "repeat", "time without the profiler", ("median", median(times)))
+
+
+def _scatter(label: str, values: Readings, what: str, name: str, middle: tuple[str, float]) -> ChartType:
     divisor, unit = style.readable_unit("ns", max(values))
     rows: list[style.Record] = [
         {"number": number, "value": value / divisor, "process": str(process)}
@@ -227,15 +226,15 @@ def _scatter(
             tooltip=style.tooltips("number:Q", *(["process:N"] if legend else []), "value:Q"),
         )
     )
-    label, value = middle
-    shown = [{"value": value / divisor, "label": f"{label} {style.figure(value / divisor, 4)} {unit}"}]
+    which, value = middle
+    shown = [{"value": value / divisor, "label": f"{which} {style.figure(value / divisor, 4)} {unit}"}]
     line = style.chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
     text = style.texts_beside(style.chart_of(shown).encode(y=alt.Y("value:Q")))
-    return alt.layer(line, points, text).properties(title=style.heading(_title(profile, name, values, what)))
+    return alt.layer(line, points, text).properties(title=style.heading(_title(label, name, values, what)))
 
 
-def _title(profile: Profile, name: str, values: Readings, what: str) -> str:
-    where = f"{shortened(report_name(profile.label), _NAME_WIDTH)}: {name}"
+def _title(label: str, name: str, values: Readings, what: str) -> str:
+    where = f"{shortened(report_name(label), _NAME_WIDTH)}: {name}"
     mean = sum(values) / len(values)
     if not mean:
         return where

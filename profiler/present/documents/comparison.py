@@ -12,7 +12,7 @@ from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
-from profiler.analyse.compare.fingerprints import WHY_EXPECTED
+from profiler.analyse.compare.four_way import WHY_EXPECTED
 from profiler.analyse.compare.metric_order import repeated
 from profiler.analyse.recording.kernel_names import BY_ORDER, names_of_sides, without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
@@ -248,7 +248,7 @@ def _checks(confirmation: findings.Confirmation) -> doc.Section:
     title = f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
     tone: doc.Tone = "good" if confirmation.confirmed else "warn"
     rows = [doc.Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
-    return [doc.Checks(title, tone, rows), doc.Text(WHY_EXPECTED[confirmation.name], "quiet")]
+    return [doc.Checks(title, tone, rows), doc.Text(WHY_EXPECTED, "quiet")]
 
 
 # Machine code

@@ -78,8 +78,8 @@ class Run:
         self._parts[name] = self._decoded(name, self.table_bytes(name), wanted)
         return self._parts[name]
 
-    def of_launches(self, launches: Collection[int]) -> Run:
-        """Returns this run with the rows of these launches alone."""
+    def of_launches(self, launches: Collection[int], *, timed: bool = True) -> Run:
+        """Returns this run with the rows of these launches alone; unless `timed`, without times, which are those of the whole program."""
         import pyarrow as pa
 
         tables = {name: self.table(name) for name in TABLES if name != "timings"}
@@ -87,6 +87,8 @@ class Run:
             spans = [span for launch in sorted(launches) for span in self._spans(name).get(launch, ())]
             parts = [table.slice(start, length) for start, length in spans] or [table.slice(0, 0)]
             tables[name] = pa.concat_tables(parts).combine_chunks()
+        if not timed:
+            tables["timings"] = self.table("timings").slice(0, 0)
         return replace(self, _tables={**self._tables, **tables}, _spans_of={})
 
     def _spans(self, name: str) -> dict[int, list[tuple[int, int]]]:

@@ -1,6 +1,7 @@
 """Evidence about made-up machine code: what was executed, how warps waited, and how the kernel was launched."""
 
 from collections import Counter
+from pathlib import Path
 
 from msgspec import structs
 
@@ -13,7 +14,9 @@ from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.registers import uses_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile
+from profiler.store.runs.run import Run
 from profiler.store.tables.instruction_text import opcode_of
+from profiler.store.tables.schema import TABLES, arrow_schema
 
 LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
@@ -21,6 +24,7 @@ LOOP = "@P0 BRA 0x10"
 NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
 # Of 100 loads of 4 bytes by 32 lanes, the sectors that they touch and those that their data would fill.
 TOGETHER, APART = ({"sectors": touched, "ideal_sectors": 400.0} for touched in (400.0, 3200.0))
+MADE_RUN = Run(Path("made"), None, _tables={name: arrow_schema(name).empty_table() for name in TABLES})
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
@@ -75,7 +79,7 @@ def evidence_of(
     )
     blocks, threads = (one if isinstance(one, tuple) else (one, 1, 1) for one in (grid, block))
     shape = LaunchShape(blocks, threads, None, None, 1)
-    profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]
+    profile = Profile("made", "k", MADE_RUN, "NVIDIA H200", {}, {}, shapes=[shape], numbers=(0,))
     vars(profile)["code"] = code  # what is otherwise read from a run
     charged = charge(code, sites)
     total = sum((Counter(site.waits) for site in sites), Counter[str]())

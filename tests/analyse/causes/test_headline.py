@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import MADE_RUN, evidence_of
 
 from profiler.analyse.causes.cause import UNCOUNTED, CodePlace, Diagnosis, Headline
 from profiler.analyse.causes.headline import (
@@ -128,9 +128,8 @@ def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unsee
 )
 def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(kernel, is_said):
     evidence = evidence_of("LDG.E R4, [R2.64]")
-    profile = replace(
-        evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None, program="", kernels=[])
-    )
+    run = replace(MADE_RUN, manifest=SimpleNamespace(kernel=None, program="", kernels=[]))
+    profile = replace(evidence.profile, kernel=kernel, run=run)
     said = headline_of(profile, Diagnosis([cause_of()], []), 1).next
     assert said.startswith("Wait less.")
     assert said.endswith(WRITTEN_BY_TORCH) == is_said
@@ -166,8 +165,8 @@ def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, pr
     ],
 )  # fmt: skip
 def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said, where):
-    manifest = SimpleNamespace(kernel=None, program="python3", kernels=[])
-    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, kernel=kernel, manifest=manifest)
+    run = replace(MADE_RUN, manifest=SimpleNamespace(kernel=None, program="python3", kernels=[]))
+    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, kernel=kernel, run=run)
     cause = cause_of(places=where)
     headline = with_next(explained("It takes 1 ms.", [cause]), [cause], profile)
     text = headline.next
@@ -252,8 +251,8 @@ def test_at_a_ceiling_less_work_begins_with_the_cause_beside_it_that_spares_some
 )
 def test_a_headline_says_whether_it_tells_how_to_record_more(expected, unseen, tells):
     """Where a cause saves a tenth of the time, its change comes first."""
-    manifest = SimpleNamespace(kernel=None, program="", kernels=[])
-    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, manifest=manifest)
+    run = replace(MADE_RUN, manifest=SimpleNamespace(kernel=None, program="", kernels=[]))
+    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, run=run)
     causes = [cause_of(saves=expected)] if expected else []
     said = headline_of(profile, Diagnosis(causes, unseen), 1)
     assert said.tells_how_to_record == tells

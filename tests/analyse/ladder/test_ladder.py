@@ -12,7 +12,7 @@ from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.store.deltas import DELTAS
+from profiler.present.render.deltas import DELTAS
 from tests.profiles import around
 
 

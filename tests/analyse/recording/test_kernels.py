@@ -31,7 +31,7 @@ def run_of(make_run):
 
 
 def match(before, after, pattern=None, every=False):
-    return match_kernels(before, after, pattern, every=every)
+    return match_kernels(before, after, pattern, every=every).pairs
 
 
 def test_a_single_kernel_a_side_is_a_pair_whatever_the_names(run_of):

@@ -84,7 +84,7 @@ def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(s
 
 def test_every_figure_of_a_sheet_is_of_the_launches_that_its_headline_is_of(store):
     run = store.find("triton_add_full", "gemm")
-    sheet = derive_sheet(run, profile_kernel(run, "add_kernel"), full=False)
+    sheet = derive_sheet(profile_kernel(run, "add_kernel"), full=False)
     means = {one.name: one.mean for one in sheet.metrics}
     assert sheet.headline.what.startswith(
         f"add_kernel takes {duration(means['duration_ns'])} under the profiler"

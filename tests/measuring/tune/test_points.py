@@ -11,6 +11,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.ladders.sweep import read_sweep
 from profiler.errors import BuildFailed, LadderInvalid, ProgramFailed
 from profiler.measuring.rungs.build import BuildRecord, Built
+from profiler.measuring.tools.exit_codes import program_failure
 from profiler.measuring.tools.ptxas import Resources
 from profiler.measuring.tune.points import (
     BuiltPoint,
@@ -165,7 +166,9 @@ def test_a_point_that_does_not_compile_gives_the_reason_in_one_line(said, reason
 
 
 def test_a_failure_is_one_line_without_the_points_own_name():
-    error = ProgramFailed("kernel 7 (tile-2) at n=64 failed (exit code 1)", details=["  ./tile", "    one", "    too many resources"])  # fmt: skip
+    error = program_failure(
+        "kernel 7 (tile-2) at n=64", 1, "exit code 1", ["  ./tile", "    one", "    too many resources"]
+    )
     assert failure_of(error, "kernel 7 (tile-2) at n=64") == "exit code 1: too many resources"
     assert failure_of(ProgramFailed("it did not end"), "kernel 7") == "it did not end"
 

@@ -135,7 +135,7 @@ def test_a_diff_shows_the_lines_that_change():
 
 
 def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep, rows_of):
-    chart = tuning_chart(derive_tuning(sweep, CURRENT, most=9))
+    chart = tuning_chart(derive_tuning(sweep, CURRENT))
     rows = [row for row in rows_of(chart) if "point" in row]
     assert len(rows) == 3 * 2
     best = [row for row in rows if row["role"] == "the best"]
@@ -151,13 +151,13 @@ def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(swe
     own, slow = CURRENT, {"GEMM_BM": 128, "GEMM_BK": 8}
     marked = {
         (row["value"], round(row["pct"], 1))
-        for row in rows_of(tuning_chart(derive_tuning(sweep, own, most=9)))
+        for row in rows_of(tuning_chart(derive_tuning(sweep, own)))
         if row.get("role") == "what the source has now"
     }
     assert marked == {(64, 95.2), (8, 95.2)}
 
     def told(current):
-        return tuning_chart(derive_tuning(sweep, current, most=9)).to_dict()["title"]["subtitle"][1:]
+        return tuning_chart(derive_tuning(sweep, current)).to_dict()["title"]["subtitle"][1:]
 
     best = "BM=128 BK=16, 2.000 ms; line: the best with each value"
     unseen = "1 point at less than 50 % of its speed is not drawn"
@@ -172,7 +172,7 @@ def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(swe
 
 
 def test_the_line_goes_through_the_best_of_each_value(sweep, rows_of):
-    rows = [row for row in rows_of(tuning_chart(derive_tuning(sweep, most=9))) if "point" not in row]
+    rows = [row for row in rows_of(tuning_chart(derive_tuning(sweep))) if "point" not in row]
     assert [(row["value"], round(row["pct"], 1)) for row in rows] == [(64, 95.2), (128, 100.0), (8, 95.2), (16, 100.0)]  # fmt: skip
 
 

@@ -297,18 +297,17 @@ def use_of_units(parts: Mapping[Site, float]) -> dict[str, float]:
 
 def read_sites(profile: Profile) -> list[Site]:
     """Returns the instructions that ran, in the order of the code; none where the recording counts none."""
-    code, run = profile.code, profile.run
-    if code is None or run is None or not code.is_counted:
+    code = profile.code
+    if code is None or not code.is_counted:
         return []
-    launches = profile.numbers
-    described = _described(run, profile.kernel, launches, code.stalls)
+    described = _described(profile.run, profile.kernel, profile.numbers, code.stalls)
     sites = [
         Site(instruction, number, position, use, *described.get((number, instruction.offset), ()))
         for number, function in enumerate(code.functions)
         for position, (instruction, use) in enumerate(zip(function, uses_in(function), strict=True))
         if instruction.executed
     ]
-    if counted := _counts(run, launches):
+    if counted := _counts(profile.run, profile.numbers):
         for site in sites:
             _count(site, counted)
     if (capability := profile.compute_capability) is not None:

@@ -1,4 +1,4 @@
-"""Writes the changes along a ladder as a Parquet file, wherever the user wants it.
+"""Renders the changes along a ladder as a Parquet file.
 
 Changes are not stored with the runs. A run was recorded and never changes; a change belongs to two runs and
 depends on which runs are the newest, on the statistics and on the catalogue. Stored, it would be out of date
@@ -26,7 +26,7 @@ DELTAS = TableSchema(
         ColumnSchema("metric", "label", "prof's name; time_ns is the unprofiled time"),
         ColumnSchema("ncu", "label", "Nsight Compute's name; null for the unprofiled time", nullable=True),
         ColumnSchema("unit", "label", "of before, after, delta and the interval; empty for a plain number"),
-        ColumnSchema("before", "float64", "mean over launches; of the unprofiled time, the median of repeats"),
+        ColumnSchema("before", "float64", "mean over launches; of the unprofiled time, the geometric mean of the medians of the processes"),
         ColumnSchema("after", "float64", "the same, of the rung"),
         ColumnSchema("delta", "float64", "after - before"),
         ColumnSchema("ci_low", "float64", "95 % interval of the delta, low end; null where none can be given", "", True),

@@ -4,7 +4,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from profiler.store.deltas import DELTAS, deltas_parquet
+from profiler.present.render.deltas import DELTAS, deltas_parquet
 
 ROW = {
     "ladder": "gemm", "gpu": "NVIDIA H200", "workload": "m=4096", "kernel_before": 5, "kernel": 6,
