@@ -25,6 +25,7 @@ from profiler.analyse.code.registers import is_predicate, register_of, written_r
 
 _ADDING = ("FADD", "DADD", "HADD2", "IADD", "IADD3", "VIADD")
 _MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")  # these multiply the first two operands
+_MIXING = "LOP3"
 _LOADING = ("LDG", "LDS", "LD")
 # A loop that copies tiles ahead counts its buffers with these, and returns to the first one.
 _COUNTING_BUFFERS = ("UISETP", "USEL")
@@ -106,13 +107,16 @@ def goes_on_from_turn_before(evidence: Evidence, loop: Loop) -> bool:
     for here, (one, read) in enumerate(zip(body, sources, strict=True)):
         if one.offset not in passed_on:
             continue
-        made = {register for place in read for register in written_registers(body[place])}
         others = [place for place in read if place != here and body[place].offset not in steady]
-        anew = made.intersection(_find_made_anew(one, is_by_constant=not others))
-        if any(
-            anew.intersection(written_registers(body[place])) and here in reach([place], sources.__getitem__)
+        anew = set(_find_made_anew(one, is_by_constant=not others))
+        before = {
+            register
             for place in read
-        ):
+            if anew.intersection(written_registers(body[place]))
+            and here in reach([place], sources.__getitem__)
+            for register in written_registers(body[place])
+        }
+        if len(anew & before) >= (2 if one.name == _MIXING else 1):
             return True
     return False
 
@@ -121,13 +125,14 @@ def _find_made_anew(one: Instruction, *, is_by_constant: bool) -> Iterable[str |
     """Returns the registers of which an instruction makes more than a sum, a product or an extreme: factors, arguments of functions, and addresses.
 
     A factor counts if something else is added. A multiple of the result before by a constant, with a constant added, needs no iteration before.
+    Random numbers mix the bits of a number with themselves, shifted.
     """
     operands = [operand for operand in one.operands[1:] if not is_predicate(operand)]
     if one.name in _MULTIPLYING_AND_ADDING:
         factors = [register_of(operand) for operand in operands[:2]]
         is_power = factors[0] != factors[1] and (is_by_constant or operands[2:3] == ["RZ"])
         return () if "0x1" in operands or is_power else factors
-    if one.name == "MUFU":
+    if one.name in ("MUFU", _MIXING):
         return map(register_of, operands)
     return address_registers(one) if one.name in _LOADING else ()
 

@@ -66,6 +66,9 @@ def test_other_turns_need_what_those_before_have_made(turn):
         (("FFMA R7, R7, R7, R4",), True),
         (("FFMA R7, R7, R6, R4",), True),  # a polynomial
         (("MUFU.EX2 R7, R8", "FADD R8, R7, R4"), True),
+        (("IMAD.SHL.U32 R8, R7, 0x2000, RZ", "LOP3.LUT R7, R8, R7, RZ, 0x3c, !PT"), True),  # random numbers
+        (("LOP3.LUT R7, R7, R4, RZ, 0x3c, !PT",), False),
+        (("IMAD R7, R7, R4, RZ",), False),  # a product
         (("LDG.E.64 R8, [R8.64]", "FADD R7, R7, R6"), True),  # a list
         ((SUM,), False),
         (("FFMA R7, R4, R4, R7",), False),
