@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from profiler.store.tables.instruction_text import calls_in
 from profiler.text import place_name
 
 _MOST_PLACES = 3
+_MOST_OF_IT = 3 / 4  # a kernel that only calls a function still reads its parameters and computes indices
 _place_of = lru_cache(maxsize=1024)(place_of)
 
 
@@ -105,14 +107,29 @@ def _place(evidence: Evidence, group: Mapping[Written, float], total: float) -> 
         file=file,
         line=line,
         text=text or None,
-        inlined_at=_outermost_call(one),
+        inlined_at=_telling_call(evidence, one),
     )
 
 
-def _outermost_call(one: Written) -> str | None:
-    """Returns the line where the kernel calls this code, if it comes from another function of the author's."""
+def _telling_call(evidence: Evidence, one: Written) -> str | None:
+    """Returns the line where the kernel calls this code, if it comes from another function of the author's.
+
+    That is the outermost call that tells where in the kernel the code stands: one from which most of the kernel comes does not.
+    """
     calls = [
         place_of(call.file, call.line) for call in calls_in(one.inlined_at) if not is_of_library(call.file)
     ]
-    outermost = calls[-1] if calls else None
+    telling = [call for call in calls if call not in _find_wrapping(evidence)]
+    outermost = telling[-1] if telling else None
     return place_name(*outermost) if outermost and outermost != place_of(one.file, one.line) else None
+
+
+@kept
+def _find_wrapping(evidence: Evidence) -> Set[object]:
+    """Returns the calls from which most of the instructions come, as where the kernel only calls a function."""
+    counts = Counter(site.inlined_at for site in evidence.sites)
+    inside = Counter[object]()
+    for text, count in counts.items():
+        for call in {place_of(call.file, call.line) for call in calls_in(text)}:
+            inside[call] += count
+    return {call for call, count in inside.items() if count > _MOST_OF_IT * len(evidence.sites)}

@@ -48,6 +48,19 @@ def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function(fil
         assert found.text == calls[0].source
 
 
+@pytest.mark.parametrize(("others", "called"), [(2, "made.cu:30"), (1, "made.cu:20")])
+def test_a_call_from_which_most_of_the_kernel_comes_does_not_tell_where_in_it(others, called):
+    """The kernel only calls a function, at line 30, whose line 20 calls the helper."""
+    evidence = evidence_of(*["FADD R4, R6, R7"] * (5 + others))
+    for site in evidence.sites[others:-1]:
+        site.inlined_at = inlined_text([CalledAt("made.cu", 30)])
+    last = evidence.sites[-1]
+    change_instruction(last, file="helper.cuh")
+    last.inlined_at = inlined_text([CalledAt("made.cu", 20), CalledAt("made.cu", 30)])
+    (found,) = find_places(evidence, {last: 1.0})
+    assert found.inlined_at == called
+
+
 def test_a_barrier_in_a_header_stands_at_the_code_before_it():
     assert place_of("FADD R4, R6, R7", "STS [R8], R4", BARRIER) == ("made.cu", 2)
 

@@ -14,9 +14,10 @@ from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
     find_turned_off,
     setter_of,
 )
-from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, TAKE_NEXT
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.arithmetic.shared_turns import goes_on_from_turn_before
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.branch_conditions import (
     adds,
@@ -28,12 +29,15 @@ from profiler.analyse.causes.flow.branch_conditions import (
 from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.working_blocks import count_waves
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 # Opcodes of these kinds make indices.
 _OF_INDICES: tuple[Kind, ...] = ("integer", "mio", "other")
 _OF_BITS = ("LOP3", "SHF")
+
+_NEARLY_WHOLE = 0.1  # a thread: means over many warps are not exact
 
 ONE_ALONE = (
     "One lane of a warp does all of its work",
@@ -51,16 +55,20 @@ _BY_TURNS_BEFORE = (
     "elements that come to it, so that neighbouring lanes take them.",
 )
 _BY_INDEX = (
-    "A test of the thread's index in its block leaves {} % of the threads without work{}",
+    "A test of the thread's index in its block leaves {} without work{}",
     "Let all threads of a block do what stands behind this test: give the block as many threads as that has elements, or let each take several. If another "
     "step has more elements, such as a tile with its edges, let the threads go through these in a loop.",
+)
+_IN_LAST_WARP = (
+    "A block of fewer threads would have as many warps: choose the tile so that a multiple of 32 threads have work, or let a block take several such pieces, "
+    "numbered through, so that only its last warp has lanes without work."
 )
 _A_THREAD_FOR_EACH = (
     "One thread of a {0} does all of its work",
     "Give each thread the work that a {0} has now{1}, and launch as many fewer blocks.",
 )
 _BLOCK_OF_RESULTS = "Let each program compute a block of results (`tl.arange`) instead of one."
-TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
+LEAVING = "Lanes leave a loop before others of their warp do, which go on without them"
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
     "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
@@ -70,7 +78,8 @@ _NO_WORK = (
 class Form(NamedTuple):
     """Why lanes have nothing to do, what to do about it, also in words of Triton, and the tests that turn the lanes off, if these say where.
 
-    If values are to be exchanged by shuffles, their passes through shared memory go, whichever banks they meet in.
+    If values are to be exchanged by shuffles, their passes through shared memory go, whichever banks they meet in. The change leaves so
+    many `warps` in place of each.
     """
 
     sentence: str
@@ -78,6 +87,7 @@ class Form(NamedTuple):
     in_triton: str = ""
     turned_off: TurnedOff = MappingProxyType({})
     is_by_shuffles: bool = False
+    warps: float = 1.0
 
 
 def say_by_tests(
@@ -102,7 +112,7 @@ def say_by_tests(
         if evidence.inside(loop)
     }
     if not are_passed_by and (by_turns := most_by(ends.__contains__)):
-        return Form(*TURNS, turned_off=by_turns)
+        return say_of_turns(evidence, by_turns)
     by_data = most_by(
         lambda test: test.kind == "control" and test not in ends and is_decided_by_data(evidence, test)
     )
@@ -113,13 +123,42 @@ def say_by_tests(
     if are_most(of_work, of_one & of_work.keys()):
         return _say_of_one_thread(evidence, of_one, turned_off)
     if by_index := most_by(lambda test: _is_by_size(evidence, test)):
-        return Form(_say_by_index(evidence, by_index), _BY_INDEX[1], turned_off=by_index)
+        return Form(*_say_by_index(evidence, by_index), turned_off=by_index)
     return Form(*_NO_WORK)
 
 
+def say_of_turns(evidence: Evidence, left: TurnedOff) -> Form:
+    """Returns the form of lanes that leave loops before others, by the ends of these loops.
+
+    If each turn goes on from the one before, a lane can only take its next piece of work instead, and fewer lanes take as many
+    pieces. Once each has a single one, the longest piece takes as long as it did.
+    """
+    loops = {end: evidence.innermost_loop(end) for end in left}
+    lost = {end: sum(behind.values()) for end, behind in left.items()}
+    going_on = (end for end, loop in loops.items() if loop and goes_on_from_turn_before(evidence, loop))
+    if not are_most(lost, going_on):
+        return Form(LEAVING, SHARE_TURNS, turned_off=left)
+    heaviest = max(left, key=lambda end: lost[end])
+    loop = loops[heaviest]
+    before = evidence.last_before(heaviest.function, loop) if loop else None
+    pieces = before.executed / evidence.shape.warps if before and evidence.shape else 1.0
+    kept = 1 - sum(lost.values()) / evidence.executed
+    rounds = max(1.0, pieces) * count_waves(evidence)
+    return Form(LEAVING, TAKE_NEXT, turned_off=left, warps=min(1.0, rounds * kept) if rounds else 1.0)
+
+
 def is_decided_by_data(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether a branch is decided by loaded data, and not only by the length of a row that lanes share out."""
-    return is_decided_by_loads(evidence, branch) and not is_decided_by_lane(evidence, branch)
+    """Returns whether a branch is decided by loaded data, and not only by the length of a row that lanes share out.
+
+    Floats that are made of what shared memory holds are data, too: an index or a size is an integer.
+    """
+    choosers = choosers_of(evidence, branch)
+    compares_floats = any(one.kind in ("fp32", "fp64") for one in choosers) and any(
+        one.kind == "shared load" for one in find_feeding(evidence, choosers)
+    )
+    return (compares_floats or is_decided_by_loads(evidence, branch)) and not is_decided_by_lane(
+        evidence, branch
+    )
 
 
 def is_decided_by_lane(evidence: Evidence, test: Site) -> bool:
@@ -146,8 +185,8 @@ def _is_by_size(evidence: Evidence, test: Site) -> bool:
     return any(one.opcode.startswith(BY_SIZE) for one in deciding) and is_decided_by_thread(evidence, test)
 
 
-def _say_by_index(evidence: Evidence, by_index: TurnedOff) -> str:
-    """Returns the sentence for tests of the thread's index, with the part of the threads that the heaviest leaves without work."""
+def _say_by_index(evidence: Evidence, by_index: TurnedOff) -> tuple[str, str]:
+    """Returns the sentence for tests of the thread's index, with the threads that the heaviest leaves without work, and the advice."""
     test = max(by_index, key=lambda one: sum(by_index[one].values()))
     behind = by_index[test]
     off = sum(behind.values()) / sum(site.executed for site in behind) * LANES / (test.lanes or LANES)
@@ -157,7 +196,16 @@ def _say_by_index(evidence: Evidence, by_index: TurnedOff) -> str:
         off = 1 - going_on * (1 - off)
         away = whole_percent(100 * (1 - going_on))
         whole = "" if away == "0" else f", and {away} % of the warps as a whole"
-    return _BY_INDEX[0].format(whole_percent(100 * off), whole)
+    threads = evidence.shape.threads if evidence.shape else 0
+    idle = off * threads
+    is_whole = threads and abs(idle - round(idle)) < _NEARLY_WHOLE
+    who = (
+        f"{round(idle):,} of {threads:,} threads"
+        if is_whole
+        else f"{whole_percent(100 * off)} % of the threads"
+    )
+    advice = _IN_LAST_WARP if is_whole and round(idle) < LANES and not threads % LANES else _BY_INDEX[1]
+    return _BY_INDEX[0].format(who, whole), advice
 
 
 def _say_of_one_thread(evidence: Evidence, of_one: Set[Site], turned_off: TurnedOff) -> Form:

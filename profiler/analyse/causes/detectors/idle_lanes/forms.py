@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import are_most
 from profiler.analyse.causes.detectors.idle_lanes.by_tests import (
     BY_DATA,
+    LEAVING,
     ONE_ALONE,
-    TURNS,
     Form,
     is_decided_by_data,
     is_decided_by_lane,
     say_by_tests,
+    say_of_turns,
 )
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
+    TurnedOff,
     ends_of_sides,
     find_turned_off,
     lanes_of_acting_warps,
@@ -24,9 +27,7 @@ from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.branch_conditions import (
-    is_decided_by_thread,
-)
+from profiler.analyse.causes.flow.branch_conditions import find_feeding, is_decided_by_thread
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
@@ -112,12 +113,29 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> Form:
     if are_most(executed_parts(work), exchanging) and any(site.kind in SHARED for site in exchanging):
         by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
         if by_few and _passes_in_steps(evidence):
-            return Form(_STEPS, _advise_on_steps(evidence, exchanging), LESS_EXCHANGE, is_by_shuffles=True)
+            steps = _find_steps(evidence, {site: idle[site] for site in exchanging - of_one})
+            advice = _advise_on_steps(evidence, exchanging)
+            return Form(_STEPS, advice, LESS_EXCHANGE, steps, is_by_shuffles=True)
         if are_most(executed_parts(work), of_one & exchanging):
             return _say_of_one_lane(
                 evidence, {site: part for site, part in work.items() if site in of_one & exchanging}
             )
     return say_by_tests(evidence, idle, of_one, are_passed_by=_are_passed_by(evidence, idle))
+
+
+def _find_steps(evidence: Evidence, exchanging: Mapping[Site, float]) -> TurnedOff:
+    """Returns the branches by which an index lets few lanes take part, or what stands under a predicate instead, with what lacks lanes there.
+
+    A predicate may have been set far from there. Where data decides, lanes are no longer in a step.
+    """
+    found: dict[Site, dict[Site, float]] = {}
+    for test, behind in find_turned_off(evidence, exchanging).items():
+        deciding = find_feeding(evidence, choosers_of(evidence, test) if test.kind == "control" else [test])
+        if any(one.kind in ACCESSES for one in deciding):
+            continue
+        for site, lost in behind.items():
+            found.setdefault(test if test.kind == "control" else site, {})[site] = lost
+    return found
 
 
 def _say_of_one_lane(evidence: Evidence, of_one: Mapping[Site, float]) -> Form:
@@ -147,15 +165,16 @@ def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> Form:
     """
     left = executed_parts({site: part for site, part in split.items() if is_left_early(evidence, site)})
     if are_most(executed_parts(split), left):
-        loops = {evidence.innermost_loop(site) for site in left}
-        ends = {loop: evidence.inside(loop)[-1] for loop in loops if loop}
-        by_lane = {
-            loop
-            for loop, end in ends.items()
-            if _take_neighbours(evidence.inside(loop)) and is_decided_by_lane(evidence, end)
-        }
-        of_rows = are_most(left, (site for site in left if evidence.innermost_loop(site) in by_lane))
-        return Form(TURNS[0], *_SHORT_ROWS[1:]) if of_rows else Form(*TURNS)
+        behind: dict[Site, dict[Site, float]] = {}
+        for site, lost in left.items():
+            behind.setdefault(evidence.around(site)[-1], {})[site] = lost
+        by_lane = (
+            end
+            for end in behind
+            if _take_neighbours(evidence.around(end)) and is_decided_by_lane(evidence, end)
+        )
+        of_rows = are_most({end: sum(off.values()) for end, off in behind.items()}, by_lane)
+        return Form(LEAVING, *_SHORT_ROWS[1:], behind) if of_rows else say_of_turns(evidence, behind)
     if not evidence.has_costs:
         return Form(*_SPLIT_OR_IDLE)
     return Form(*(BY_DATA if _are_passed_by(evidence, split) else _SIDES))
@@ -249,9 +268,14 @@ def _find_passed_by(evidence: Evidence) -> set[Site]:
     ends = {function: ends_of_sides(sites) for function, sites in evidence.by_function.items()}
     return {
         site
-        for branch in evidence.of("control")
-        if branch.leads_to and branch.instruction.predicate and is_decided_by_data(evidence, branch)
-        for site in evidence.by_function[branch.function]
+        for sites in evidence.by_function.values()
+        for branch, behind in pairwise(sites)
+        if branch.kind == "control"
+        and branch.leads_to
+        and branch.instruction.predicate
+        and (behind.lanes or 0.0) < (branch.lanes or 0.0)  # it sends no whole warps past the code
+        and is_decided_by_data(evidence, branch)
+        for site in sites
         if branch.instruction.offset
         < site.instruction.offset
         < (ends[branch.function].get(branch.leads_to) or branch.leads_to)

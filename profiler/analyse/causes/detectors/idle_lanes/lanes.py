@@ -150,7 +150,7 @@ def _wasting(name: str, evidence: Evidence, fractions: Mapping[Site, float], for
         name,
         f"{form.sentence}. Where most is lost, {_acting_text(lanes)}; over all instructions, {whole_percent(wasted)} % of the lanes do nothing{others}.",
         form.advice,
-        effect,
+        replace(effect, warps=form.warps),
         weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
         in_triton=form.in_triton,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     all_makers,
     changed_in,
     makers_of_value,
     makers_since_access,
+    reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_passed_on, find_sources
+from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import is_matrix
@@ -22,6 +25,8 @@ from profiler.analyse.code.registers import is_predicate, register_of, written_r
 
 _ADDING = ("FADD", "DADD", "HADD2", "IADD", "IADD3", "VIADD")
 _MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")  # these multiply the first two operands
+_MIXING = "LOP3"
+_LOADING = ("LDG", "LDS", "LD")
 # A loop that copies tiles ahead counts its buffers with these, and returns to the first one.
 _COUNTING_BUFFERS = ("UISETP", "USEL")
 # Where constants hold the size of the grid in blocks (`gridDim`), as nvcc 13.0 compiles it.
@@ -89,6 +94,47 @@ def _adds_to_one_value(one: Instruction, before: Sequence[Instruction]) -> bool:
         and taken[0] not in multiplied
         and not taken[0].startswith("-")
     )
+
+
+def goes_on_from_turn_before(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether an iteration makes something new of what the one before has made: it multiplies that, evaluates a function of it, or loads from there.
+
+    Of sums, products and extremes, lanes can make parts that are joined afterwards.
+    """
+    body, sources = loop.body, find_sources(evidence, loop)
+    passed_on = find_passed_on(evidence, loop)
+    steady = {site.instruction.offset for site in find_steady(evidence, loop).instructions}
+    for here, (one, read) in enumerate(zip(body, sources, strict=True)):
+        if one.offset not in passed_on:
+            continue
+        others = [place for place in read if place != here and body[place].offset not in steady]
+        anew = set(_find_made_anew(one, is_by_constant=not others))
+        before = {
+            register
+            for place in read
+            if anew.intersection(written_registers(body[place]))
+            and here in reach([place], sources.__getitem__)
+            for register in written_registers(body[place])
+        }
+        if len(anew & before) >= (2 if one.name == _MIXING else 1):
+            return True
+    return False
+
+
+def _find_made_anew(one: Instruction, *, is_by_constant: bool) -> Iterable[str | None]:
+    """Returns the registers of which an instruction makes more than a sum, a product or an extreme: factors, arguments of functions, and addresses.
+
+    A factor counts if something else is added. A multiple of the result before by a constant, with a constant added, needs no iteration before.
+    Random numbers mix the bits of a number with themselves, shifted.
+    """
+    operands = [operand for operand in one.operands[1:] if not is_predicate(operand)]
+    if one.name in _MULTIPLYING_AND_ADDING:
+        factors = [register_of(operand) for operand in operands[:2]]
+        is_power = factors[0] != factors[1] and (is_by_constant or operands[2:3] == ["RZ"])
+        return () if "0x1" in operands or is_power else factors
+    if one.name in ("MUFU", _MIXING):
+        return map(register_of, operands)
+    return address_registers(one) if one.name in _LOADING else ()
 
 
 def _may_be_read_later(evidence: Evidence, site: Site) -> bool:

@@ -63,6 +63,21 @@ def test_each_form_has_a_remedy_of_its_own(lines, says, advises):
     assert bool(found.in_triton) == says.startswith(of_triton)
 
 
+def test_steps_stand_where_an_index_lets_few_lanes_take_part():
+    """What data decides within a step is none, and what one lane does with the result may be more code than all steps."""
+    tests = [("ISETP.GT.AND P0, PT, R0, 0xb, PT", ALL), ("ISETP.GT.AND P1, PT, R0, 0x7, PT", ALL)]
+    data = [("FSETP.GT.AND P2, PT, R5, R7, PT", SOME), ("@P2 STS [R6], R5", active(1.5, of=12.0))]
+    step = [("@P0 BRA 0xc0", ALL), *added_up(SOME), *data, ("NOP", ALL)]
+    under_predicate = [(f"@!P1 {line}", active(8.0, of=32.0)) for line, _ in added_up(SOME)]
+    result = [("LDS R5, [R6]", ONE), ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5", ONE)]
+    last = [(BARRIER, ALL), ("@P3 BRA 0x1f0", ALL), *result * 3]
+    found = named(("S2R R0, SR_TID.X", ALL), *LOADED, *tests, *step, *under_predicate, *last)
+    assert found.sentence.startswith("Values pass through shared memory in steps")
+    weights = {site.instruction.text: lost for site, lost in found.weights.items()}
+    assert weights.keys() == {"@P0 BRA 0xc0", *(line for line, _ in under_predicate)}
+    assert max(weights, key=weights.get) == "@P0 BRA 0xc0"
+
+
 @pytest.mark.parametrize(
     ("divisor", "test", "advises"),
     [
@@ -153,6 +168,7 @@ def test_a_test_of_data_is_told_from_one_of_an_index(place, target, says):
     ("decides", "says", "advises"),
     [
         ("LDG.E R4, [R2.64]", "A test of data sends lanes past", "Find out first for which elements the test holds"),
+        ("LDS R4, [R2]", "Branches split warps", "choose by warp or block instead of by thread"),  # such as a size
         ("MOV R4, R2", "Branches split warps", "choose by warp or block instead of by thread"),
     ],
 )  # fmt: skip
@@ -173,6 +189,40 @@ def test_where_data_chooses_the_side_of_a_branch_no_warp_or_block_can(decides, s
     assert found.name == "divergent-branches"
     assert found.sentence.startswith(says)
     assert advises in found.advice
+
+
+@pytest.mark.parametrize(
+    ("compares", "says"),
+    [
+        ("FSETP.GT.AND P0, PT, R7, 0.5, PT", "A test of data sends lanes past"),
+        ("ISETP.GT.AND P0, PT, R7, 0x5, PT", "Lanes have nothing to do"),  # such as a size
+    ],
+)
+def test_floats_made_of_what_shared_memory_holds_are_data(compares, says):
+    made = [("LDS R4, [R2]", ALL), ("FMUL R7, R4, R6", ALL), (compares, ALL), ("@P0 BRA 0x70", ALL)]
+    behind = [("FADD R8, R8, R6", SOME), ("FMUL R8, R8, R6", SOME), ("FADD R9, R8, R6", SOME)]
+    assert named(*made, *behind, ("EXIT", ALL)).sentence.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("first", "says"),
+    [(MOST, "A test of data sends lanes past"), (ALL, "A test of the thread's index")],
+)
+def test_data_that_sends_whole_warps_past_the_code_turns_no_lane_off_there(first, says):
+    """Each block has a length of its own, and a test of the index leaves lanes of its warps without work."""
+    found = named(
+        ("S2R R2, SR_TID.X", ALL),
+        ("LDG.E R4, [R2.64]", ALL),
+        ("ISETP.GT.AND P0, PT, R4, 0x7, PT", ALL),
+        ("@P0 BRA 0x90", ALL),
+        ("ISETP.GT.U32.AND P1, PT, R2, 0x5, PT", first),
+        ("@P1 BRA 0x90", first),
+        ("FMUL R6, R4, R4", SOME),
+        ("FADD R6, R6, R6", SOME),
+        ("STG.E [R2.64], R6", SOME),
+        ("EXIT", ALL),
+    )
+    assert found.sentence.startswith(says)
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,14 @@ def named_for(opcode, *lines):
     """What is named for the only instruction with this opcode, of lines with the lanes that act and how often they run."""
     facts = {place: active(acting) for place, (_, acting, _) in enumerate(lines)}
     evidence = evidence_of(*((text, executed) for text, _, executed in lines), facts=facts)
-    found = lanes.detect_idle_lanes(evidence)
-    (one,) = [one for one in found if opcode in {site.opcode for site in one.weights}]
-    return one
+    split, idle = lanes.find_idle(evidence)
+    (name,) = {
+        name
+        for name, sites in (("divergent-branches", split), ("idle-lanes", idle))
+        for site in sites
+        if site.opcode == opcode
+    }
+    return next(one for one in lanes.detect_idle_lanes(evidence) if one.name == name)
 
 
 @pytest.mark.parametrize(
@@ -264,10 +269,41 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
     few = active(8.0)
     lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
     found = lanes_of(*lines, facts={2: few, 3: back})
-    assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+    assert name in found
+    assert ("divergent-branches" in found) == (name == "divergent-branches")
     if name == "divergent-branches":
+        assert [site.instruction.text for site in found[name].weights] == ["@P0 BRA 0x10"]
         assert found[name].sentence.startswith("Lanes leave a loop before others of their warp do")
         assert found[name].advice.startswith("Let the lanes of a warp share the turns out")
+
+
+@pytest.mark.parametrize(
+    ("made", "waves", "warps", "advises"),
+    [
+        ("FFMA R4, R4, R4, R5", 30.0, 1.0, "Let a lane take its next piece of work"),
+        ("FFMA R4, R4, R4, R5", 1.5, 1.5 / 4, "Let a lane take its next piece of work"),
+        ("FFMA R4, R5, R5, R4", 1.5, 1.0, "Let the lanes of a warp share the turns out"),  # a sum
+    ],
+)
+def test_where_turns_go_on_from_each_other_the_longest_piece_of_work_stays_as_long(
+    made, waves, warps, advises
+):
+    """Without more pieces than lanes, fewer warps are left to take them."""
+    few, loop = active(8.0), [(made, 8000.0), ("@P0 BRA 0x10", 8000.0)]
+    lines = (("MOV R3, RZ", 2.0), *loop, ("EXIT", 2.0))
+    facts = {0: WHOLE, 1: few, 2: few}
+    (found,) = lanes_of(*lines, facts=facts, figures={"waves": waves}, grid=2, block=32).values()
+    assert found.advice.startswith(advises)
+    assert found.effect.warps == pytest.approx(warps, rel=0.01)
+
+
+def test_a_lane_that_comes_to_a_loop_again_and_again_has_as_many_pieces_of_work():
+    few = active(8.0)
+    loop = [("FFMA R4, R4, R4, R5", 8000.0), ("@P0 BRA 0x10", 8000.0), ("@P1 BRA 0x0", 200.0)]
+    facts = {0: WHOLE, 1: few, 2: few, 3: WHOLE}
+    lines = (("MOV R3, RZ", 200.0), *loop, ("EXIT", 2.0))
+    found = lanes_of(*lines, facts=facts, figures={"waves": 1.5}, grid=2, block=32)
+    assert found["divergent-branches"].effect.warps == 1.0
 
 
 @pytest.mark.parametrize(("rounds", "is_search"), [(10, False), (60, True)])

@@ -68,10 +68,28 @@ def test_a_test_of_the_threads_index_is_the_place_and_says_how_many_warps_end():
     lines = [*TILE, *OTHERS_END, *work]
     found = named(*lines, block=1024)
     assert found.sentence.startswith(
-        "A test of the thread's index in its block leaves 72 % of the threads without work, and 50 % of the warps as a whole. Where most is lost, 18 of 32 "
+        "A test of the thread's index in its block leaves 736 of 1,024 threads without work, and 50 % of the warps as a whole. Where most is lost, 18 of 32 "
     )
     assert "as many threads as that has elements" in found.advice
     assert opcodes(found) == ["@P0 EXIT"]
+
+
+@pytest.mark.parametrize(
+    ("acting", "block", "leaves", "advises"),
+    [
+        (27.5, 64, "9 of 64 threads", "a multiple of 32 threads"),
+        (27.5, 256, "36 of 256 threads", "as many threads as that has elements"),  # a whole warp
+        (27.3, 64, "15 % of the threads", "as many threads as that has elements"),
+    ],
+)
+def test_a_smaller_block_only_helps_if_it_has_fewer_warps(acting, block, leaves, advises):
+    some = active(acting)
+    work = [("LDS R6, [R3]", some), ("FADD R7, R7, R6", some), ("STG.E [R8.64], R7", some)]
+    found = named(*TILE, *OTHERS_END, *work, block=block)
+    assert found.sentence.startswith(
+        f"A test of the thread's index in its block leaves {leaves} without work."
+    )
+    assert advises in found.advice
 
 
 @pytest.mark.parametrize(
@@ -167,7 +185,7 @@ def test_rows_are_only_short_where_most_is_lost_by_that():
 @pytest.mark.parametrize(
     ("test", "block", "says"),
     [
-        ("ISETP.GT.U32.AND P0, PT, R0, 0x8f, PT", 256, "A test of the thread's index in its block leaves 44 % of the threads without work."),  # four warps and half of one
+        ("ISETP.GT.U32.AND P0, PT, R0, 0x8f, PT", 256, "A test of the thread's index in its block leaves 112 of 256 threads without work."),  # four warps and half of one
         ("ISETP.GT.U32.AND P0, PT, R0, 0x8f, PT", (16, 16, 1), "Loads of elements act for 18 of 32 lanes"),  # of each row of the block, some
         ("ISETP.GT.U32.AND P0, PT, R5, 0x8f, PT", 256, "Loads of elements act for 18 of 32 lanes"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import LOAD, evidence_of
 
-from profiler.analyse.causes.flow.arithmetic.shared_turns import find_loop_adding_up
+from profiler.analyse.causes.flow.arithmetic.shared_turns import find_loop_adding_up, goes_on_from_turn_before
 
 COUNT = "IADD3 R2, R2, 0x80, RZ"
 SUM = "FADD R7, R7, R4"
@@ -58,3 +58,28 @@ def test_the_turns_of_a_sum_may_come_in_any_order(turn):
 )  # fmt: skip
 def test_other_turns_need_what_those_before_have_made(turn):
     assert not adds_up(*turn)
+
+
+@pytest.mark.parametrize(
+    ("turn", "goes_on"),
+    [
+        (("FFMA R7, R7, R7, R4",), True),
+        (("FFMA R7, R7, R6, R4",), True),  # a polynomial
+        (("MUFU.EX2 R7, R8", "FADD R8, R7, R4"), True),
+        (("IMAD.SHL.U32 R8, R7, 0x2000, RZ", "LOP3.LUT R7, R8, R7, RZ, 0x3c, !PT"), True),  # random numbers
+        (("LOP3.LUT R7, R7, R4, RZ, 0x3c, !PT",), False),
+        (("IMAD R7, R7, R4, RZ",), False),  # a product
+        (("LDG.E.64 R8, [R8.64]", "FADD R7, R7, R6"), True),  # a list
+        ((SUM,), False),
+        (("FFMA R7, R4, R4, R7",), False),
+        (("IMAD R7, R2, R4, R7",), False),  # of products with the counter
+        (("FMUL R9, R9, 0.5", "FFMA R7, R9, R4, R7"), False),  # with the power of a constant
+        (("IMAD.IADD R7, R7, 0x1, R4",), False),
+        (("FMNMX R7, R7, R4, PT",), False),
+        (("FSETP.GT.AND P1, PT, R4, R7, PT", "FSEL R7, R4, R7, P1", "SEL R8, R2, R8, P1"), False),  # and where it is
+    ],
+)  # fmt: skip
+def test_more_than_a_sum_or_an_extreme_goes_on_from_the_turn_before(turn, goes_on):
+    evidence = evidence_of("NOP", LOAD, *turn, COUNT, "@P0 BRA 0x10")
+    ((loop,),) = evidence.loops.values()
+    assert goes_on_from_turn_before(evidence, loop) == goes_on
