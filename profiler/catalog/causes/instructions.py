@@ -33,15 +33,16 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="spelled-out-instructions",
         what=(
-            "Many instructions do what one or a few do: they count the bits of a word, or compare a number with one constant after another to "
-            "choose a value."
+            "Many instructions do what one or a few do: they count the bits of a word, compare a number with one constant after another to "
+            "choose a value, or multiply matrices element by element where tensor cores could."
         ),
         detected=(
-            "The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up; or "
-            "eight and more comparisons of one number with constants, each of which selects another constant."
+            "The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up; "
+            "eight and more comparisons of one number with constants, each of which selects another constant; or, in Triton, multiply-adds at the "
+            "line of a `tl.dot` whose factors come from shared memory."
         ),
         example="count += x >> k & 1 for each k from 0 to 31; or value = x == 1 ? 0.5f : value for each x from 1 to 15.",
-        remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits. Look values up in a table, or compute them from the bits.",
+        remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits. Look values up in a table, or compute them from the bits. Let tensor cores multiply matrices.",
         leaves=("dram", "tensor", "fp64"),
     ),
     _kind(

@@ -83,6 +83,7 @@ DETECTORS: tuple[Detector, ...] = (
     empty_turns.detect_empty_turns,
     number_types.detect_conversions,
     widened_operands.detect_widened_operands,
+    widened_operands.detect_dots_of_floats,
     number_types.detect_fp64,
     special_functions.detect_special_functions,
     lanes.detect_idle_lanes,

@@ -4,10 +4,20 @@ blocks, `num_warps` and `num_stages`."""
 from __future__ import annotations
 
 from profiler.analyse.causes.words.words import FastForms
+from profiler.text import without_capital
 
 _DO_MORE = "Let each program do more: several rows at once, {}, so that several loads are under way together, and offsets and parameters are prepared once."
 # For blocks that are as long as a row, or longer.
 MORE_ROWS = _DO_MORE.format("or a loop over blocks")
+FOR_TENSOR_CORES = (
+    'Let tensor cores multiply: `tl.dot` with an `input_precision` of "tf32" (10 bits of a fraction) or "tf32x3" (nearly those of a float) instead of '
+    '"ieee" or `allow_tf32=False`, or with operands of 16 bits (halves as they were loaded, without `.to(tl.float32)`).'
+)
+# With how much larger it may be.
+LARGER_TILE_IN_TRITON = (
+    "Let a program compute a larger tile{} (its BLOCK sizes, which the launch chooses, with up to 8 `num_warps` to hold it; or several rows "
+    "where it has one), so that each loaded value is multiplied more often."
+)
 # If a detector brings its own words for a way to find a cause, they come before these.
 IN_TRITON = {
     "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
@@ -25,8 +35,7 @@ IN_TRITON = {
     "spread the updates (and locks) over more places.",
     "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
     "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",
-    "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`, or several rows where it "
-    "has one), so that each loaded value is multiplied more often.",
+    "too-little-reuse": LARGER_TILE_IN_TRITON.format(""),
     "redundant-shared-accesses": "Let values stay with their threads: `tl.trans`, `tl.reshape`, a reduction over another axis and operands of "
     "`tl.dot` may take them through shared memory to others. Do that once, before or after the loop.",
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
@@ -55,8 +64,7 @@ IN_TRITON = {
     "reduced along `axis=1`), with 4 to 8 `num_warps`.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
-    "at-fma-rate": "Do less arithmetic or, in products of matrices, let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
-    "operands of 16 bits.",
+    "at-fma-rate": f"Do less arithmetic or, in products of matrices, {without_capital(FOR_TENSOR_CORES)}",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the warps of an SM: 4, 8 or 16.",
 }  # fmt: skip
 FAST_IN_TRITON = FastForms(

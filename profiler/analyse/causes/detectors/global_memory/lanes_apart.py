@@ -12,7 +12,12 @@ from profiler.analyse.causes.evidence.addresses import address_of, base_of, offs
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.alike_elements import count_elements_alike
-from profiler.analyse.causes.flow.addresses.apart import find_side_by_side, lies_apart, unused_of
+from profiler.analyse.causes.flow.addresses.apart import (
+    are_neighbours,
+    find_side_by_side,
+    lies_apart,
+    unused_of,
+)
 from profiler.analyse.causes.flow.addresses.indexed import find_structure
 from profiler.analyse.causes.flow.addresses.strides import find_in_runs
 from profiler.analyse.causes.flow.addresses.threads import (
@@ -191,9 +196,13 @@ def _move_what_is_coalesced(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _has_neighbours(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the lanes of a warp take elements side by side, and no two lanes the same one."""
+    """Returns whether the lanes of a warp take elements side by side, and no two lanes the same one.
+
+    If the code says so, a test may have sent lanes away that lie between those that act.
+    """
     filled = (site.ideal_sectors or 0.0) * SECTOR_BYTES
-    return not lies_apart(evidence, site) and filled >= site.bytes_of_lanes > 0
+    is_side_by_side = not lies_apart(evidence, site) and filled >= site.bytes_of_lanes > 0
+    return is_side_by_side or are_neighbours(evidence, site)
 
 
 def _may_follow_in_memory(evidence: Evidence, sites: Iterable[Site]) -> bool:

@@ -1,4 +1,4 @@
-"""Detects products of tensor cores whose operands were halves and became floats before: they run at half the rate of halves."""
+"""Detects products of matrices whose operands keep them from the full rate of tensor cores: floats that were made of halves, and whole floats."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.dots_of_floats import find_dots_of_floats
 from profiler.analyse.causes.flow.arithmetic.products_of_halves import becomes_float
 from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
+from profiler.analyse.causes.words.triton import FOR_TENSOR_CORES
+from profiler.text import whole_percent
 
 _OF_FLOATS = "TF32"
 _HALF = 0.5  # of the time of a product and of the bytes that are stored for it
+# The smallest product of tensor cores on floats (TF32), of 16 x 8 x 8, makes 1,024 multiply-adds: a warp needs 32 instructions for these.
+# It takes six registers of factors in each lane, which one and a half loads of 16 bytes bring, in four passes each.
+_FMAS_OF_A_PRODUCT, _LOADS_OF_A_PRODUCT, _PASSES_OF_A_LOAD = 32, 1.5, 4
 
 
 def detect_widened_operands(evidence: Evidence) -> Iterable[Candidate]:
@@ -47,3 +54,35 @@ def detect_widened_operands(evidence: Evidence) -> Iterable[Candidate]:
 def _count_bytes(stores: Iterable[Site]) -> float:
     """Returns how much the shared stores among these instructions store."""
     return sum(one.executed * one.width for one in stores if one.kind == "shared store")
+
+
+def detect_dots_of_floats(evidence: Evidence) -> Iterable[Candidate]:
+    """Names products of matrices in Triton that threads compute by single multiply-adds. Other values of a product may stay in registers."""
+    products = find_dots_of_floats(evidence)
+    if not products:
+        return
+    loads = dict.fromkeys(load for of_product in products.values() for load in of_product)
+    by_tensor_cores = sum(site.executed for site in products) / _FMAS_OF_A_PRODUCT
+    needed = _LOADS_OF_A_PRODUCT * by_tensor_cores
+    spared = dict.fromkeys(products, 1 - 1 / _FMAS_OF_A_PRODUCT) | dict.fromkeys(
+        loads, max(0.0, 1 - needed / sum(load.executed for load in loads))
+    )
+    passes = sum(load.passes or 0.0 for load in loads)
+    lighter = dict.fromkeys(loads, max(0.0, 1 - needed * _PASSES_OF_A_LOAD / passes) if passes else 0.0)
+    fewer = evidence.without(spared)
+    share, busy = 100 * evidence.share_executed(products), 100 * evidence.model.busy.get("tensor", 0.0)
+    yield Candidate(
+        "spelled-out-instructions",
+        f"{whole_percent(share)} % of the executed instructions are single multiply-adds of `tl.dot`, whose operands are floats: one instruction of the tensor cores, "
+        f"which are used {whole_percent(busy)} % of the time, would replace {_FMAS_OF_A_PRODUCT} of them or more.",
+        FOR_TENSOR_CORES,
+        Effect(
+            {**fewer.resources, "l1": evidence.part_of_l1(spared | lighter)},
+            fewer.waits,
+            lighter=evidence.waiting_for(lighter, *FOR_SHARED_MEMORY),
+        ),
+        {site: site.executed for site in products},
+        {"dot_of_floats_pct": share, "tensor_pct": busy},
+        in_triton=FOR_TENSOR_CORES,
+        fact=FOR_TENSOR_CORES,
+    )

@@ -13,8 +13,10 @@ from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.made_up import first_addresses
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.arithmetic.dots_of_floats import find_dots_of_floats
 from profiler.analyse.causes.flow.dataflow import makers_of_address
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
+from profiler.analyse.causes.words.triton import FOR_TENSOR_CORES
 from profiler.catalog.metrics import LANES
 
 _BANK_BYTES = 4
@@ -57,6 +59,8 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         for site in {**fractions, **repeated}
     }
     spared = replace(evidence, retried=frozenset()).without(repeated) if repeated else Effect()
+    # Nobody can choose where Triton keeps what single multiply-adds of `tl.dot` take. Tensor cores take it from other places.
+    is_of_dot = any(worst in loads for loads in find_dots_of_floats(evidence).values())
     yield Candidate(
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: {lanes} "
@@ -69,6 +73,8 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         weights,
         {"passes_per_needed": sites[worst]} | ({"bytes_apart": apart} if apart else {}),
         regrouped=evidence.without_idle_lanes(),
+        in_triton=FOR_TENSOR_CORES if is_of_dot else "",
+        fact=FOR_TENSOR_CORES if is_of_dot else "",
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_spared_loads, find_spared_passes
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, SHARED, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import count_pairs
@@ -18,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
     find_processing,
+    makers_of_value,
     makers_since_access,
     reach,
     sources_of,
@@ -25,7 +27,9 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
-from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS
+from profiler.analyse.causes.words.triton import LARGER_TILE_IN_TRITON
+from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS, words_of_product
+from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent
 
 # Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight results: it makes
@@ -189,21 +193,30 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     tensor = evidence.of("tensor")
     if not tensor:
         return
-    all_staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
+    of_results = _find_lines_of_results(evidence)
+    moving_factors = [
+        site for site in evidence.of("global load", *SHARED) if site.instruction.place not in of_results
+    ]
+    all_staged = [
+        site for site in moving_factors if site.kind == "global load" and feeds_shared_memory(evidence, site)
+    ]
     staged = [site for site in all_staged if evidence.innermost_loop(site)]
     if not staged:
         return
-    stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
+    stores, loads = (
+        [site for site in moving_factors if site.kind == kind and evidence.innermost_loop(site)]
+        for kind in ("shared store", "shared load")
+    )
     # Copies before the loop take the place of those in its last iterations, which copy nothing. If no sectors are counted, each
     # iteration seems to copy a tile, which makes as many copies in all.
     uses = count_uses(tensor, all_staged if evidence.has_costs else staged)
     # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
     wanted = _USES_IN_A_LARGE_TILE / uses if uses else _ASSUMED_GROWTH
-    part = 1 - 1 / min(wanted, _most_growth(evidence))
+    growth = min(wanted, _most_growth(evidence))
+    part = 1 - 1 / growth
     if part <= 0:
         return
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
     moving = dict.fromkeys([*staged, *stores, *loads, *_of_any_tile(evidence, staged)], part)
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
@@ -212,17 +225,73 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         if uses
         else "tiles are loaded and staged for them"
     )
+    how_much, needed = _say_how_much(evidence, growth)
     yield Candidate(
         "too-little-reuse",
         f"The tensor cores are used {whole_percent(busy)} % of the time, while {each}.",
-        "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
+        f"Let a block compute a larger tile{how_much}, so that each staged value is multiplied more often.{needed}",
         # The arithmetic stays, and so do the barriers at which its warps meet.
         Effect(
             {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
         evidence.weigh([*staged, *stores]),
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
+        in_triton=f"{LARGER_TILE_IN_TRITON.format(how_much)}{needed}",
     )
+
+
+def _say_how_much(evidence: Evidence, growth: float) -> tuple[str, str]:
+    """Returns how much larger the tile may become, by a power of two and at most by this factor in each dimension; or what it needs for that.
+
+    More threads share out what more results take in registers, up to those of a usual block.
+    """
+    shape = evidence.shape
+    if shape is None or not shape.registers:
+        return "", ""
+    room = math.sqrt(max(1.0, ENOUGH_THREADS / shape.threads) * MOST_REGISTERS / shape.registers)
+    doublings = int(2 * math.log2(max(1.0, min(growth, room))))  # of its results
+    if doublings == 1:
+        return ", twice as high or wide", ""
+    if times := doublings // 2:
+        return f", {'twice' if times == 1 else f'{2**times} times'} as high and wide", ""
+    has = f"a thread has {shape.registers} of at most {MOST_REGISTERS}"
+    return "", f" Its results need registers, and {has}." if room < growth else ""
+
+
+def _find_lines_of_results(evidence: Evidence) -> set[str | None]:
+    """Returns the lines at which shared memory passes on what products made or what is only added to them, such as a bias.
+
+    All tiles together have as many results, however large each is. The compiler of Triton gives the line of a value to the exchange
+    that it makes of it.
+    """
+    products = evidence.of("tensor")
+
+    def makers(one: Site) -> Sequence[Site]:
+        return () if one.kind in (*ACCESSES, "tensor") else sources_of(evidence, one)
+
+    taken = reach([one for site in products for one in sources_of(evidence, site)], makers)
+    factors = reach(
+        [one for site in products for one in sources_of(evidence, site, _factors_of(site))], makers
+    )
+    made = (
+        store
+        for store in evidence.of("shared store")
+        if any(one.kind == "tensor" for one in reach(makers_of_value(evidence, store), makers))
+    )
+    return {*_lines_of(made), *(_lines_of(taken - factors) - _lines_of(factors))} - {None}
+
+
+def _lines_of(sites: Iterable[Site]) -> set[str | None]:
+    """Returns the lines of those that access shared memory."""
+    return {site.instruction.place for site in sites if site.kind in SHARED}
+
+
+def _factors_of(product: Site) -> Set[str]:
+    """Returns the registers that tensor cores multiply; all that they read if the opcode does not say how many these are."""
+    if not (words := words_of_product(product.opcode)):
+        return product.use.inputs
+    factors = zip(map(register_of, product.instruction.operands[1:3]), words[1:3], strict=False)
+    return {f"R{int(first[1:]) + word}" for first, count in factors if first for word in range(count)}
 
 
 def _most_growth(evidence: Evidence) -> float:
@@ -244,7 +313,11 @@ def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
     """
     inside = [site for loop in evidence.loops_around(loads) for site in evidence.inside(loop)]
     of_results = reach(find_processing(evidence) & set(inside), lambda site: _deciding(evidence, site))
-    return [site for site in inside if site.kind in _OF_A_TURN and site not in of_results]
+    return [
+        site
+        for site in inside
+        if site.kind in _OF_A_TURN and site.instruction.name not in FENCES and site not in of_results
+    ]
 
 
 def _deciding(evidence: Evidence, site: Site) -> list[Site]:

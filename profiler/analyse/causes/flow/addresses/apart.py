@@ -84,10 +84,10 @@ def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     if not evidence.has_costs or site.acting is None or not site.excess_sectors:
         return False
     of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
-    return (site.sectors or 0.0) > of_runs and not _are_neighbours(evidence, site)
+    return (site.sectors or 0.0) > of_runs and not are_neighbours(evidence, site)
 
 
-def _are_neighbours(evidence: Evidence, site: Site) -> bool:
+def are_neighbours(evidence: Evidence, site: Site) -> bool:
     """Returns whether the code says that the lanes of a warp access neighbouring elements, and all of them elements of one row of their block."""
     is_one_row = evidence.shape is not None and evidence.shape.block[0] % LANES == 0
     return is_one_row and bytes_between_columns(evidence, site) == site.width // 8

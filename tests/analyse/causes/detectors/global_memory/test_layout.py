@@ -414,6 +414,23 @@ def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_access
     assert ("count along the dimension" in advice) != only_moves
 
 
+@pytest.mark.parametrize(("scale", "only_moves"), [("0x4", True), ("0x40", False)])
+def test_lanes_that_a_test_has_sent_away_leave_the_others_neighbours(scale, only_moves):
+    """As where threads swap two elements, and only one of the two threads does so."""
+    lines = (
+        "LDC.64 R8, c[0x0][0x210]",
+        "S2R R5, SR_TID.X",
+        f"IMAD.WIDE R6, R5, {scale}, R8",
+        "LDG.E R4, [R6.64]",
+        "STG.E [R2.64], R4",
+        "EXIT",
+    )
+    some = {"sectors": 400.0, "ideal_sectors": 200.0, "acting": 16.0}
+    found = list(layout.detect_uncoalesced(evidence_of(*lines, facts={3: some, 4: APART})))
+    assert found[-1].name == "uncoalesced-stores"
+    assert ("pass a tile through shared memory, or change the layout" in found[-1].advice) == only_moves
+
+
 @pytest.mark.parametrize(
     ("scaled", "words", "said"),
     [

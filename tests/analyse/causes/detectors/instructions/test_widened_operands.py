@@ -1,9 +1,13 @@
-"""Products of floats that were halves: they are named where most of what is stored for them was a half, and only then."""
+"""Products of floats: on tensor cores, where most of what is stored for them was a half, and in Triton where no tensor core takes them."""
 
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.widened_operands import detect_widened_operands
+from profiler.analyse.causes.detectors.instructions.widened_operands import (
+    detect_dots_of_floats,
+    detect_widened_operands,
+)
+from profiler.analyse.causes.detectors.shared_memory.bank_conflicts import detect_bank_conflicts
 
 STAGED, LOADED = "LDS.U16 R2, [R8]", "LDG.E.U16 R2, [R8.64]"
 HALF, BFLOAT16 = "HADD2.F32 R3, -RZ, R2.H0_H0", "IMAD.U32 R3, R2, 0x10000, RZ"
@@ -41,3 +45,56 @@ def test_halves_in_shared_memory_need_not_be_stored_there_again(load, spared):
 )
 def test_other_products_are_not(lines):
     assert find(*lines) == []
+
+
+DOT = "score = tl.dot(query, tl.trans(key), input_precision='ieee')"
+FACTORS = ("LDS.128 R4, [R2]", "LDS.128 R8, [R3]")
+
+
+def multiply_adds(count, left="R4", right="R8"):
+    return [f"FFMA R{20 + one}, {left}, {right}, R{20 + one}" for one in range(count)]
+
+
+def dot_of(*lines, text=DOT, language="Triton", passes=400.0):
+    loads = {"passes": passes, "ideal_passes": 400.0}
+    evidence = evidence_of(*lines, line=7, facts={0: loads, 1: loads}, figures={"shared_of_l1_pct": 100.0})
+    vars(evidence.profile)["language"] = language
+    for site in evidence.sites:
+        site.text = text
+    return evidence
+
+
+def test_a_product_of_floats_is_named_in_triton_with_the_part_of_its_loads_that_tensor_cores_spare():
+    """Of 64 multiply-adds, one instruction in 32 stays. Two products of tensor cores take three loads, which is all that there are."""
+    (candidate,) = detect_dots_of_floats(dot_of(*FACTORS, *multiply_adds(64)))
+    assert candidate.name == "spelled-out-instructions"
+    assert candidate.effect.resources["fma"] == pytest.approx(31 / 32)
+    assert candidate.effect.resources["lsu"] == 0
+    (candidate,) = detect_dots_of_floats(dot_of(*FACTORS, *multiply_adds(16)))
+    assert candidate.effect.resources["lsu"] == pytest.approx(1 - 0.75 / 2)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        dot_of(*FACTORS, *multiply_adds(16), language="CUDA C++"),
+        dot_of(*FACTORS, *multiply_adds(16), text="total += tl.sum(left * right, 1)"),
+        dot_of(*FACTORS, *multiply_adds(16), text=None),
+        dot_of(
+            *FACTORS, *multiply_adds(16, right="R15")
+        ),  # a sum that is scaled before tensor cores add to it
+        dot_of(*FACTORS, "HMMA.16816.F32 R24, R4, R8, R24"),
+    ],
+)
+def test_multiply_adds_of_anything_else_are_not(evidence):
+    assert list(detect_dots_of_floats(evidence)) == []
+
+
+@pytest.mark.parametrize(("language", "is_same"), [("Triton", True), ("CUDA C++", False)])
+def test_bank_conflicts_of_such_a_product_end_with_it(language, is_same):
+    evidence = dot_of(*FACTORS, *multiply_adds(16), language=language, passes=3200.0)
+    (conflicts,) = detect_bank_conflicts(evidence)
+    products = list(detect_dots_of_floats(evidence))
+    assert bool(conflicts.fact) == is_same
+    assert [one.fact for one in products] == [conflicts.fact] * is_same
+    assert all(one.effect.resources["l1"] > conflicts.effect.resources["l1"] for one in products)

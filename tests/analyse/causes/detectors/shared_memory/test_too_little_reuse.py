@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from made_evidence import LOOP, evidence_of, executing
+from made_evidence import LOOP, change_instruction, evidence_of, executing
+from msgspec import structs
 
 from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
@@ -60,6 +61,11 @@ def test_what_decides_on_each_result_or_is_a_part_of_it_stays(for_each_result):
 def test_a_predicate_that_was_written_anew_decides_by_its_last_value():
     """The compiler uses the few predicates again and again: the comparison that ends the loop is no mask, though it writes P0 too."""
     turn = [*TURN[:4], "ISETP.GT.AND P0, PT, R11, R9, PT", "FSEL R7, R4, R5, P0", *TURN[4:]]
+    assert spared_of(turn) == pytest.approx(PART * (len(TURN) - 1))
+
+
+def test_the_fences_of_atomics_stay_because_any_tile_has_as_many_results():
+    turn = [*TURN[:4], "MEMBAR.ALL.GPU", "ERRBAR", "REDG.E.ADD.F32 [R10.64], R6", *TURN[4:]]
     assert spared_of(turn) == pytest.approx(PART * (len(TURN) - 1))
 
 
@@ -260,3 +266,57 @@ def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
     fma = "FFMA R5, R4, R6, R5"
     lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
     assert bool(list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))) == named
+
+
+# A tile that tensor cores multiply, and what else goes through shared memory: loaded values that are added to the products (as a bias is),
+# or the products themselves. Triton gives each exchange the line of what it exchanges.
+TILE = (
+    "LDG.E.128 R40, [R2.64]",
+    "STS.128 [R8], R40",
+    "LDSM.16.M88.4 R32, [R9]",
+    "LDSM.16.M88.2 R36, [R9+0x800]",
+)
+BIAS = ("LDG.E.128 R44, [R4.64]", "STS.128 [R11], R44", "LDS.128 R52, [R12]")
+SUMS = ("STS.128 [R11], R28", "LDS.128 R56, [R12]")
+
+
+def find_small_tiles(*lines, of_line=(), threads=256, registers=64):
+    evidence = evidence_of("MOV R9, RZ", *executing(1000.0, *lines, "@P0 BRA 0x10"), "EXIT", block=threads)
+    for place in of_line:
+        change_instruction(evidence.sites[place], line=99)
+    evidence.profile.shapes[0] = structs.replace(evidence.profile.shapes[0], registers=registers)
+    return list(too_little_reuse.detect_too_little_reuse(evidence))
+
+
+@pytest.mark.parametrize(
+    ("others", "added", "of_line", "moved"),
+    [
+        ((), "R24", (), 2),
+        (BIAS, "R52", range(5, 8), 2),
+        (BIAS, "R52", (), 4),  # which exchange brings what is not known
+        (SUMS, "R24", range(6, 8), 2),
+    ],
+)
+def test_a_larger_tile_moves_as_many_results_as_a_small_one(others, added, of_line, moved):
+    product = f"HMMA.16816.F32 R28, R32, R36, {added}"
+    lines = (*TILE, product, *others) if others == SUMS else (*TILE, *others, product)
+    (candidate,) = find_small_tiles(*lines, of_line=of_line)
+    assert len(candidate.weights) == moved
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "said"),
+    [
+        (256, 60, "a larger tile, twice as high and wide"),  # by the growth that is assumed at most
+        (64, 200, "a larger tile, twice as high and wide"),  # by four times as many threads
+        (256, 120, "a larger tile, twice as high or wide"),
+        (256, 130, "Its results need registers, and a thread has 130 of at most 255."),
+        (1024, None, "a larger tile"),
+    ],
+)
+def test_a_tile_grows_as_far_as_there_are_registers_and_threads(threads, registers, said):
+    product = "HMMA.16816.F32 R24, R32, R36, R24"
+    (candidate,) = find_small_tiles(*TILE, product, threads=threads, registers=registers)
+    for advice in (candidate.advice, candidate.in_triton):
+        assert said in advice
+        assert ("twice" in advice) == ("twice" in said)
