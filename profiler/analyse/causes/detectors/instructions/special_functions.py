@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -18,7 +18,7 @@ from profiler.analyse.causes.detectors.instructions.fast_forms import advise_on_
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site, executed_parts
+from profiler.analyse.causes.evidence.sites import Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
 from profiler.analyse.causes.flow.arithmetic.divisors import find_products_for_quotients
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
@@ -103,7 +103,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         + (
             "most of them of doubles."
             if of_doubles > most
-            else f"{_BY_ARITHMETIC * _are_arithmetic(fractions)}and keep the special-function units busy for {whole_percent(busy)} % of the time."
+            else f"mostly by plain arithmetic, and keep the special-function units busy for {whole_percent(busy)} % of the time."
             if busy
             else "by polynomials."
         )
@@ -118,8 +118,6 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_ARITHMETIC: tuple[Kind, ...] = ("fp32", "integer")
-_BY_ARITHMETIC = "mostly by plain arithmetic, "
 _LOADS_APART = " Branches for rare arguments stand between loads, so that warps wait for each on its own: {} % of their time."
 _OWN_REGISTERS = (
     " The functions need registers of their own: without these, an SM would hold {:.2g} times as many warps."
@@ -139,13 +137,6 @@ _DIVIDING_DOUBLES = (
     "number, multiply numerators and denominators and divide once at the end, compare squares instead of roots, or compute in single precision if that "
     "is enough."
 )
-
-
-def _are_arithmetic(sites: Collection[Site]) -> bool:
-    """Returns whether most of these instructions add, multiply, compare or shift, as polynomials do: other units than the one for functions."""
-    return 2 * sum(site.executed for site in sites if site.kind in _ARITHMETIC) > sum(
-        site.executed for site in sites
-    )
 
 
 def _of_doubles(evidence: Evidence) -> str:
