@@ -172,9 +172,9 @@ def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
         return f"{duration(typical_time(profile.timings_ns))} without the profiler"
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
     some = 0 < diagnosis.launches < launches
-    which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"
-    longest = "takes longest" if diagnosis.launches == 1 else "are alike and take longest together"
-    of = f", in {which} of its {launches} launches that {longest}," if some else ""
+    alike = f"each of {diagnosis.launches} equal launches, which together take longest of all {launches}"
+    longest = f"the longest of its {launches} launches" if diagnosis.launches == 1 else alike
+    of = f", in {longest}," if some else ""
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 

@@ -155,8 +155,7 @@ def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
 
 
 def _behind_text(first: str, others: Sequence[str], why: str) -> str:
-    promise, stand = ("promises", "stands") if len(others) == 1 else ("promise", "stand")
-    return f"{listed(others)} {promise} more than {first}, but {stand} behind it: {why}."
+    return f"{first} stands first, although {listed(others)} may save more: {why}."
 
 
 def what_goes_along(causes: Iterable[Cause]) -> list[str]:
@@ -179,7 +178,7 @@ def _why_surer(first: Cause, other: Cause) -> str | None:
     if not is_general(other):
         return None
     if first.cause not in GENERAL:
-        return "what fits most kernels was right less often in tests"
+        return "in tests, causes that most kernels have were right less often"
     return next((why for fact, why in _FACTS.items() if first.evidence.get(fact)), None)
 
 

@@ -262,7 +262,7 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
             "comes from one report, which counts as one process" if foreign else f"was {what} in one process"
         )
         for side in ["each side"] if len(single) == 2 else single:
-            yield f"{side} {how}; intervals leave out how processes differ"
+            yield f"{side} {how}; another process may differ by more than the intervals say"
 
 
 def _time_cautions(before: Profile, after: Profile) -> Iterator[str]:

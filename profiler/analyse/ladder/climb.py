@@ -218,7 +218,8 @@ def _what(path: Sequence[RungFinding]) -> str:
     first, last = path[0], path[-1]
     took = duration(last.duration_ns or 0.0)
     where = "" if last.basis == "unprofiled" else " under the profiler"
-    pct, reference = last.strongest
+    pct, _ = last.strongest
+    reference = last.reference if last.best_pct is None else f"the fastest algorithm of {last.reference}"
     reached = f"reaches {pct:.1f} % of {reference}, in {took}" if pct else f"takes {took}"
     if first is last or first.basis != last.basis or not first.duration_ns:
         return f"{_name(last)} {reached}{where}."

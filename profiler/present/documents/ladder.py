@@ -204,7 +204,7 @@ def _reference_itself(finding: ladder.LadderFinding, reference: int | None) -> l
     if not any(pct is not None and _SHOWN_APART <= abs(pct - 100) < _MOST_APART for pct in own):
         return []
     return [
-        f"rung {reference} is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
+        f"rung {reference} is that reference, timed in turns with itself: it is as far from 100 % as two timings of one call are apart"
     ]
 
 

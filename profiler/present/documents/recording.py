@@ -301,7 +301,7 @@ def _shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     """Returns the launch shapes in words; unless `full`, only those that take most of the time, and how many others there are.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
-    block (17,920 with CUDA's)`.
+    block (17,920 with CUDA's own)`.
     """
     most = len(sheet.shapes) if full else _MOST_SHAPES
     kept, rest = sheet.shapes[:most], sheet.shapes[most:]
@@ -321,7 +321,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
         facts.append(f"{shape.registers} registers a thread")
     if shape.shared_bytes:
         is_more = allocated is not None and allocated > shape.shared_bytes
-        reserved = f" ({allocated:,.0f} with CUDA's)" if is_more else ""
+        reserved = f" ({allocated:,.0f} with CUDA's own)" if is_more else ""
         size = f"{shape.shared_bytes:,} byte{'s' * (shape.shared_bytes != 1)}"
         facts.append(f"{size} of shared memory a block{reserved}")
     if several:

@@ -171,7 +171,7 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
     lists = {one: [] for one in found.__struct_fields__ if one.startswith("causes")}
     unmoved = replace(found, **{**lists, "causes_unmoved": ["narrow-accesses"]})
     meaning = (
-        "A cause at `limits now` or `limited before` is in both kernels, and costs time in only one of them."
+        "Both kernels have the causes at `limits now` and `limited before`, which cost only one of them time."
     )
     assert meaning in " ".join(shown(unmoved).split())
     assert meaning not in " ".join(shown(replace(unmoved, causes_unmoved=[], causes_gone=["x"])).split())
@@ -191,9 +191,7 @@ def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded
     for full in (False, True):
         page = shown(replace(found, causes=causes, causes_unmoved=["dependent-chain"]), full=full)
         assert ("Why dependent-chain." in page) == full
-        assert (
-            page.count("dependent-chain promises more than bank-conflicts, but stands behind it") == is_said
-        )
+        assert page.count("bank-conflicts stands first, although dependent-chain may save more") == is_said
 
 
 def test_every_quantity_of_a_cause_is_a_metric():

@@ -252,7 +252,7 @@ def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_proces
         of_processes(one, name=f"run-{number}", origin="collected")
         for number, one in enumerate(([0, 0], [0, 0], [0, 1, 2], [0, 1, 2]))
     )
-    sentence = "was profiled in one process; intervals leave out how processes differ"
+    sentence = "was profiled in one process; another process may differ by more than the intervals say"
     assert compare_profiles(several, several_again).comparable.warnings == []
     assert compare_profiles(single, single_again).comparable.warnings == [f"each side {sentence}"]
     assert compare_profiles(single, several).comparable.warnings == [f"{single.label} {sentence}"]
@@ -262,7 +262,7 @@ def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_proces
 def test_the_report_of_a_program_is_not_said_to_be_of_one_process(of_processes):
     """`ncu --target-processes all` writes the launches of several into one."""
     one, other = (of_processes([0, 0], name=name) for name in ("one", "other"))
-    said = "comes from one report, which counts as one process; intervals leave out how processes differ"
+    said = "comes from one report, which counts as one process; another process may differ by more than the intervals say"
     assert compare_profiles(one, other).comparable.warnings == [f"each side {said}"]
 
 
@@ -270,7 +270,10 @@ def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(of_pro
     facts = {"timings": [90.0, 91.0]}
     timed, again = (of_processes([0, 1], name=name, **facts) for name in ("timed", "again"))
     (warning,) = compare_profiles(timed, again).comparable.warnings
-    assert warning == "each side was timed in one process; intervals leave out how processes differ"
+    assert (
+        warning
+        == "each side was timed in one process; another process may differ by more than the intervals say"
+    )
     assert compare_profiles(timed, of_processes([0, 1])).comparable.warnings == []
 
 

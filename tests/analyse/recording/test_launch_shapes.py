@@ -50,7 +50,7 @@ def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
     alike = prof_recorded("show", "5").stdout
     assert (
         "launched   32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block "
-        "(17,920 with CUDA's)" in alike
+        "(17,920 with CUDA's own)" in alike
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
     assert "launched   65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
@@ -66,7 +66,7 @@ def test_what_cuda_adds_to_shared_memory_is_said_of_the_launches_that_the_figure
     (sheet,) = sheets_of(make_run(*launches))
     page = document_text(sheet_document(sheet), Window(width=None))
     first, second = [line for line in page.splitlines() if line.startswith("launched")]
-    assert "1,024 bytes of shared memory a block (2,048 with CUDA's)" in first
+    assert "1,024 bytes of shared memory a block (2,048 with CUDA's own)" in first
     assert "1,024 bytes of shared memory a block, 1 launch" in second
 
 
@@ -172,10 +172,10 @@ def sweep(make_run):
 def test_the_launch_that_takes_most_of_the_time_stands_alone(sweep):
     (sheet,) = sheets_of(sweep(10.0, 62.0, 600.0, 6400.0))
     assert sheet.headline.what.startswith(
-        "k takes 6.400 ms under the profiler, in that one of its 4 launches that takes longest,"
+        "k takes 6.400 ms under the profiler, in the longest of its 4 launches,"
     )
     (equal,) = sheets_of(sweep(30.0, 31.0, 32.0, 32.5, grids=[64, 32, 16, 16]))
-    assert "in those 2 of its 4 launches that are alike and take longest together," in equal.headline.what
+    assert "in each of 2 equal launches, which together take longest of all 4," in equal.headline.what
     assert {one.launches for one in sheet.metrics} == {1}
     (caution,) = [one for one in sheet.cautions if "same work" in one]
     assert caution.startswith(

@@ -64,7 +64,7 @@ def flat_text(section):
 
 def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
     lines = text_of().splitlines()
-    assert lines[1:3] == [" alone  with above", "  47 %              uncoalesced-loads"]
+    assert lines[1:3] == [" alone  up to here", "  47 %              uncoalesced-loads"]
     assert "  10 %        50 %  grid-too-small" in lines
     assert "alone" not in text_of(CAUSES_FOUND[:1])
     assert "At kernel.cu:66 `sum += a[k * n];`, offset 0x1a0 (LDG.E). Try: Exchange the indices." in flat(

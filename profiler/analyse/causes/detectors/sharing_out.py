@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -10,6 +10,9 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, SCHEDULERS, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.copies import count_copies
+from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
+from profiler.analyse.causes.flow.lane_values import SUMMING
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
@@ -22,12 +25,33 @@ TAKE_NEXT = (
     "Let a lane take its next piece of work as soon as it is through with one: a single loop over the turns of all pieces. Or sort the work by its length, "
     "where that is known before. Each turn goes on from the one before, so that lanes cannot just share the turns of a piece out."
 )
-ADD_UP_ONCE = "If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
+_ADD_UP_ONCE = " If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
 _SO_FEW = "a program has so few elements that {} threads compute each of them, and one stores it"
 _MORE_ELEMENTS = "a larger BLOCK or, where that holds a whole row, several rows"
 ALIKE_IN_TRITON = "all threads of a program compute alike what has only one element."
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks side by side."
+
+
+def add_up_once(evidence: Evidence, turn: Iterable[Site]) -> str:
+    """Returns the advice to add up once after the loop, unless each iteration has a result of its own."""
+    return "" if stores_exchanged(evidence, turn) else _ADD_UP_ONCE
+
+
+def stores_exchanged(evidence: Evidence, turn: Iterable[Site]) -> bool:
+    """Returns whether an iteration stores what its threads have exchanged, such as their sum, at another place than the one before."""
+    return any(
+        site.kind in ("global store", "atomic")
+        and has_fixed_address(evidence, site) == 0
+        and _is_exchanged(evidence, site)
+        for site in turn
+    )
+
+
+def _is_exchanged(evidence: Evidence, store: Site) -> bool:
+    """Returns whether a stored value is made of what other threads held."""
+    makers = makers_since_access(evidence, makers_of_value(evidence, store))
+    return any(one.kind == "shared load" or one.opcode.startswith(SUMMING) for one in makers)
 
 
 def say_few_threads(evidence: Evidence) -> tuple[str, str]:

@@ -52,6 +52,15 @@ def blocks_with(registers: float, shape: LaunchShape) -> int:
     return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)
 
 
+def most_registers(evidence: Evidence) -> int:
+    """Returns how many registers a thread can have before an SM has room for fewer blocks than now; 0 if that is not recorded."""
+    blocks = min(find_occupancy_limits(evidence).values(), default=0.0)
+    if not blocks or evidence.shape is None:
+        return 0
+    most = _REGISTERS_OF_SM // (blocks * LANES * evidence.shape.warps_of_block)
+    return min(MOST_REGISTERS, int(most // REGISTERS_AT_ONCE) * REGISTERS_AT_ONCE)
+
+
 def warps_without(evidence: Evidence, fewer: int) -> float:
     """Returns how many times as many warps an SM holds with `fewer` registers a thread: 1 where other limits hold, or the grid has no more."""
     limits = find_occupancy_limits(evidence)

@@ -12,7 +12,8 @@ CUTE = Words(
     neighbours_in_x="Let `cute.arch.thread_idx()[0]` count along the dimension of the array whose elements are neighbours in memory",
     warp_sum="`cute.arch.warp_reduction_sum`", shuffle="`cute.arch.shuffle_sync`", shuffle_down="`cute.arch.shuffle_sync_down`",
     shuffle_xor="`cute.arch.shuffle_sync_bfly`", sync_warp="`cute.arch.sync_warp`", fence_of_block="`cute.arch.fence_acq_rel_cta()`",
-    wide_access=lambda elements: f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
+    wide_access=lambda elements: f"Access 16 bytes a thread ({elements} neighbouring elements at once) where the address is a multiple of 16, and single "
+    "elements elsewhere, such as at the ends of rows.",
     at_once=lambda size: f"at once (up to {size} bytes: divide the layout, and `load()` and `store()` whole parts of it)",
     next_tile="Copy the next tile asynchronously (`cute.nvgpu.cpasync`) into a second buffer in shared memory while this one is used. If registers hold the next tile instead, an SM",
     optimised="without options for debugging",

@@ -37,7 +37,7 @@ NUMBA = Words(
         function=lambda name: f"`libdevice.fast_{name}f`", power="`libdevice.fast_powf`", division="`libdevice.fast_fdividef`", reciprocal_root="`libdevice.rsqrtf`",
         root="`fastmath=True` of `@cuda.jit`",
         also_for_roots=", or `fastmath=True` of `@cuda.jit`, also for roots alone",
-        also=", or `fastmath=True` of `@cuda.jit`",
+        also=", or `fastmath=True` of `@cuda.jit`", sine_and_cosine="`libdevice.fast_sincosf`",
     ),
     rounding_number="`np.float32(12582912)`",
     without_doubles="Compute in `float32`, if single precision is enough: for arrays, for constants (`np.float32(0.5)`; Python's are doubles), and for integers "

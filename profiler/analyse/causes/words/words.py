@@ -24,6 +24,7 @@ class FastForms:
     root: str  # what takes a root alone fast
     also_for_roots: str  # the same
     also: str = ""  # what makes all functions fast
+    sine_and_cosine: str = ""  # a function that returns both
     powers: str = "powers"  # what is better written as a product
 
 
@@ -70,18 +71,19 @@ class Words:
     grid_stride_loop: str = "a grid-stride loop"
     warp_for_row: str = " (such as a warp for each row, instead of a thread)"
     pass_a_tile: str = "pass a tile through shared memory"
-    constant_indices: str = "Index local arrays by constants (unroll the loop around them)"
     count_up: str = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants"
     count_up_narrow: str = "Compute addresses once and count them up, and unroll so that offsets become constants"  # where indices have 32 bits
     narrow_indices: str = "use 32-bit indices"
     divide: str = "divide"
     # Instead of `without_doubles`, where values become doubles on the way, and where no instruction is recorded
     find_doubles: str = ""
+    find_named_doubles: str = ""  # where it is known what is double as it is written
     look_for_doubles: str = ""
     # Optional parts
     widen_first: str = (
         ""  # a sentence before `next_tile` where accesses are narrower than an asynchronous copy can be
     )
+    constant_indices: str = ""  # of arrays, where no loop is unrolled by hand
     relaxed: str = ""  # atomics without fences
     four_numbers: str = ""  # random ones that are drawn at once
     read_only: str = ""  # arrays to which nobody stores

@@ -41,6 +41,7 @@ class Size:
 NONE = Size(0, 0)
 FAST_DIVISION, FAST_POWER, FAST_ROOT = "__fdividef", "__powf", "rsqrtf"
 FAST_SINE, FAST_TANGENT, FAST_EXPONENTIAL, FAST_LOGARITHM = "__sinf", "__tanf", "__expf", "__logf"
+FAST_SINE_AND_COSINE = "__sincosf"
 _Found = TypeVar("_Found")
 # An exponential scales its argument. If the result is denormal, it halves the argument and squares the result: FMUL, FSETP, FMUL, MUFU, FMUL.
 # One of these five is for 1.442695 (log2(e)), and exp2f lacks it. A logarithm is as long.
@@ -74,7 +75,7 @@ _BY_TERM = {
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
     0.01249299: Size(68, 4, 1, FAST_POWER),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
     0.6366197: Size(26, 2, 1, FAST_SINE),  # sinf and cosf
-    0.008332703: Size(4, 2, 1),  # sincosf, which reduces its angle once: 30 and 4
+    0.008332703: Size(4, 2, 1, FAST_SINE_AND_COSINE),  # sincosf, which reduces its angle once: 30 and 4
     0.02429199: Size(-2, 6, 2, FAST_TANGENT),  # tanf, whose polynomial is shorter: 24 and 8
     0.133153: Size(11, -3),  # tanhf: 15 and 1
     1.904654e-09: Size(8, 5, 1),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2

@@ -31,15 +31,15 @@ _VIEWS: dict[findings.AttributionView, str] = {
 }
 # How to name a factor that speeds up, slows down, or does neither.
 _PHRASES = {
-    "instructions": ("fewer instructions", "for more instructions", "instructions"),
+    "instructions": ("fewer instructions", "more instructions", "instructions"),
     "issue_rate": ("higher issue rate", "lower issue rate", "issue rate"),
     "sm_active": ("higher SM activity", "lower SM activity", "SM activity"),
     "clock": ("higher clock", "lower clock", "clock"),
-    "bytes_moved": ("fewer bytes moved", "for more bytes moved", "bytes moved"),
+    "bytes_moved": ("fewer bytes moved", "more bytes moved", "bytes moved"),
     "bandwidth": ("higher bandwidth", "lower bandwidth", "bandwidth"),
-    "tensor_work": ("less tensor work", "for more tensor work", "tensor work"),
+    "tensor_work": ("less tensor work", "more tensor work", "tensor work"),
     "tensor_pipe_pct": ("busier tensor pipe", "less busy tensor pipe", "use of the tensor pipe"),
-    "mean_cycles": ("fewer cycles", "for more cycles", "cycles"),
+    "mean_cycles": ("fewer cycles", "more cycles", "cycles"),
 }
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
@@ -79,12 +79,14 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
 
 
 def speedup_sentence(attribution: findings.Attribution) -> str:
-    """Returns `1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock`."""
+    """Returns `1.26x as fast = 1.14x (fewer instructions) x 1.11x (higher issue rate) x 1.00x (clock)`."""
     whole_digits, digits = _precision(attribution)
-    factors = [f"{_ratio(factor.ratio, digits)} {_phrase(factor, digits)}" for factor in attribution.factors]
+    factors = [
+        f"{_ratio(factor.ratio, digits)} ({_phrase(factor, digits)})" for factor in attribution.factors
+    ]
     if float(_rounded(_gap(attribution), digits)) != 1:
-        factors.append(f"{_ratio(_gap(attribution), digits)} not accounted for")
-    return f"{_ratio(attribution.profiled_ratio, whole_digits)} = {' x '.join(factors)}"
+        factors.append(f"{_ratio(_gap(attribution), digits)} (not accounted for)")
+    return f"{_ratio(attribution.profiled_ratio, whole_digits)} as fast = {' x '.join(factors)}"
 
 
 # Figures that agree with each other as they are printed

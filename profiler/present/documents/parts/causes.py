@@ -35,11 +35,11 @@ from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import date_of, is_cupy_source, listed, saving
 
-_TITLES = ("alone", "with above", "cause", "why")
+_TITLES = ("alone", "up to here", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _ON_BOTH = (
-    ". A cause at `limits now` or `limited before` is in both kernels, and costs time in only one of them."
+    ". Both kernels have the causes at `limits now` and `limited before`, which cost only one of them time."
 )
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {

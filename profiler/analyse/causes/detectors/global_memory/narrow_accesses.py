@@ -51,6 +51,7 @@ _GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
 # Units that work for each sector, or for each element, have as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
+_FEWER_THREADS = "Where threads are then left without work, launch smaller blocks, or fewer of them."
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
@@ -96,7 +97,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "narrow-accesses",
         f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {how}",
-        evidence.words.wide_access(elements),
+        f"{evidence.words.wide_access(elements)} {_FEWER_THREADS}",
         _widened(evidence, sites, bases),
         {site: site.bytes_of_lanes for site in sites},
         {"access_bytes": width / 8, "request_bytes": request, "moved_so_pct": 100 * moved / total},

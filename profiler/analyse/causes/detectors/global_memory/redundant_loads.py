@@ -22,6 +22,7 @@ from profiler.analyse.causes.detectors.global_memory.shared_by_blocks import (
 )
 from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.addresses import address_of, base_of
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect, combine
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
@@ -50,6 +51,7 @@ from profiler.analyse.causes.flow.memory.repeated_stores import is_read_past_bar
 from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.memory.through_memory import Passed, find_passed_through_memory
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.text import whole_percent
 
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
@@ -63,6 +65,7 @@ _IN_CONSTANT_MEMORY = " Constant memory ({}, up to 64 KB) serves what all thread
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # L2 may serve data again that is looked up at random places, and no tile holds those.
 _BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
+_MANY_REGISTERS = " That takes up to {} registers beside the {:.0f} that a thread has, of at most {}: if it spills some, let several threads share its values."
 _AT_ONCE = (
     "(a sum beside the sum of squares, both of each element minus the first one of its row, so that few digits are lost; an exponential that is rescaled "
     "when the maximum grows)"
@@ -201,7 +204,7 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
         return Candidate(
             "redundant-global-stores" if tile_first or by_stores else "redundant-global-loads",
             "A loop keeps a value in global memory: in each turn, it loads and stores the same address.",
-            "Keep the value in a register while the loop runs, and store it once, after the loop.",
+            f"Keep the value in a register while the loop runs, and store it once, after the loop.{_say_registers(evidence, stored)}",
             of_sums,
             {site: site.sectors or site.executed for site in sums},
             in_triton="Keep the value in a variable while the loop runs, and store it once, after the loop.",
@@ -216,6 +219,15 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
         {site: site.sectors or site.executed for site in others},
         {IN_A_REGISTER: 100 * sum(repeated.values()) / all_loads},
         in_triton="Load the value once, before the loop if one repeats it, and keep it in a variable.",
+    )
+
+
+def _say_registers(evidence: Evidence, stored: Iterable[Site]) -> str:
+    """Returns a sentence if the values that a thread keeps at these places may need more registers than it can have."""
+    kept = {address_of(site): max(1, site.width // WORD_BITS) for site in stored}
+    registers, more = evidence.find("registers") or 0.0, sum(kept.values())
+    return (
+        _MANY_REGISTERS.format(more, registers, MOST_REGISTERS) if registers + more > MOST_REGISTERS else ""
     )
 
 

@@ -23,7 +23,7 @@ from profiler.analyse.causes.detectors.idle_lanes.turned_off import (
     find_turned_off,
     lanes_of_acting_warps,
 )
-from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
+from profiler.analyse.causes.detectors.sharing_out import add_up_once
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -200,11 +200,14 @@ def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
         is_large = shape is None or shape.threads >= 2 * LANES
         advice = [_BETWEEN_WARPS, *([_HALF_AS_MANY] if is_large and _bring_one_each(evidence) else [])]
     loops = (evidence.inside(loop) for loops in evidence.loops.values() for loop in loops)
-    in_turns = any(
-        exchanging <= {*inside} and any(site.kind == "global load" for site in inside) for inside in loops
-    )
-    said = " ".join([*advice, *([ADD_UP_ONCE] if in_turns else [])])
-    return said.format(shuffle=evidence.words.shuffle_xor)
+    turns = [
+        inside
+        for inside in loops
+        if exchanging <= {*inside} and any(site.kind == "global load" for site in inside)
+    ]
+    shortest = min(turns, key=len, default=None)
+    once = add_up_once(evidence, shortest) if shortest else ""
+    return f"{' '.join(advice)}{once}".format(shuffle=evidence.words.shuffle_xor)
 
 
 def _bring_one_each(evidence: Evidence) -> bool:

@@ -38,6 +38,7 @@ _CALLS = ("CALL", "RET")
 _LATENCY = 4.0
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
+_CONSTANT_INDICES = "Index local arrays by constants (unroll the loops around them; a bound that is an argument has to become {})"
 _NO_ARRAY = "use each element as it is made, without an array"
 _ELSEWHERE = ", or keep the array in shared memory (a table that never changes, also in global memory)"
 _TABLE_ELSEWHERE = " (a table that never changes can be one for all threads, in shared or global memory)"
@@ -139,7 +140,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
         advice = advice.format(evidence.words.limit_registers_anyhow)
     else:
-        sentence = f"An array that is indexed at run time lies in local memory, which {accessed}; no register is spilled."
+        sentence = f"An array that is indexed at run time lies in local memory, where spilled registers would lie, too (here are none): {accessed} there."
         advice = _advise_on_arrays(evidence)
     yield Candidate(
         "register-spills",
@@ -178,7 +179,7 @@ def _advise_on_arrays(evidence: Evidence) -> str:
     else:
         instead = _NO_ARRAY + (_ELSEWHERE if layout or not reserved else _TABLE_ELSEWHERE)
         in_shared = f" In shared memory, keep it{layout}" if layout else ""
-    return f"{words.constant_indices}, so that they fit into registers; where data chooses the element, {instead}.{in_shared}"
+    return f"{words.constant_indices or _CONSTANT_INDICES.format(words.known_number)}, so that they fit into registers; where data chooses the element, {instead}.{in_shared}"
 
 
 def _layout_in_shared_memory(evidence: Evidence, reserved: int) -> str:

@@ -19,6 +19,7 @@ from profiler.analyse.code.math_functions.sizes import (
     FAST_POWER,
     FAST_ROOT,
     FAST_SINE,
+    FAST_SINE_AND_COSINE,
     FAST_TANGENT,
     Size,
     scales_norm,
@@ -36,6 +37,9 @@ _WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
+# MUFU.SIN and MUFU.COS err by 2^-21 up to pi, and by more beyond (CUDA C++ Programming Guide, "Mathematical Functions").
+_OF_LARGE_ANGLES = " Fast functions of angles lose digits beyond pi."
+_OF_ANGLES = frozenset({FAST_SINE, FAST_SINE_AND_COSINE, FAST_TANGENT})
 _WITHOUT_SCALES = " Where no square overflows, write hypot and norm3d as the root of the sum of the squares (`sqrt(x * x + y * y)`)."
 _TRITON_WRITES = {r"\b(exp|log|sin|sqrt)\(": r"tl.\1(", r"\b(rint|trunc)\(": r"libdevice.\1("}  # in formulas
 
@@ -66,6 +70,8 @@ def advise_on_functions(
     if any(part and scales_norm(site.instruction) for site, part in spared.items()):
         written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
+    if not _OF_ANGLES.isdisjoint(forms):
+        written = _OF_LARGE_ANGLES + written
     products = [who for site, who in find_products_for_quotients(evidence).items() if spared.get(site)]
     written_in_triton = written
     for formula, instead in _TRITON_WRITES.items():
@@ -90,7 +96,7 @@ def _with_fast_forms(
         return f"Use the fast forms ({some}{fast.also}), {also_products}."
     by_root = " to divide by a root" if of_roots else ""
     others = [form for form in forms if form != FAST_ROOT or of_roots < 1]
-    named = [_name(fast, form) + by_root * (form == FAST_ROOT) for form in others]
+    named = list(dict.fromkeys(_name(fast, form) + by_root * (form == FAST_ROOT) for form in others))
     also = fast.also_for_roots if of_roots else fast.also
     fewer_digits = f"Take roots with fewer digits ({fast.root})"
     return (
@@ -103,10 +109,12 @@ def _with_fast_forms(
 
 def _name(fast: FastForms, form: str) -> str:
     """Returns the name of a fast form; two names, where machine code only shows what both have in common."""
+    sine_or_cosine = f"{fast.function('sin')} or {fast.function('cos')}"
     return {
         FAST_EXPONENTIAL: fast.function("exp"),
         FAST_LOGARITHM: f"{fast.function('log')} or {fast.function('log2')}",
-        FAST_SINE: f"{fast.function('sin')} or {fast.function('cos')}",
+        FAST_SINE: sine_or_cosine,
+        FAST_SINE_AND_COSINE: fast.sine_and_cosine or sine_or_cosine,
         FAST_TANGENT: fast.function("tan"),
         FAST_POWER: fast.power,
         FAST_DIVISION: fast.division,
@@ -138,11 +146,17 @@ def _part_of_roots_alone(
 def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> list[str]:
     """Returns the fast forms of the evaluated functions, those that spare most first."""
     found: dict[str, float] = {}
+    evaluated: dict[str, float] = {}
     for site, part in spared.items():
         size = size_of(site.instruction)
         # The reciprocal of a root is one function with it.
         if part and size and size.form and (site not in dropped or dropped[site].fast < size.fast):
             found[size.form] = found.get(size.form, 0.0) + (size.precise - size.fast) * site.executed
+            evaluated[size.form] = evaluated.get(size.form, 0.0) + site.executed
     if FAST_TANGENT in found:  # which reduces its argument as a sine does
         found.pop(FAST_SINE, None)
+    elif (
+        0 < evaluated.get(FAST_SINE, 0.0) <= evaluated.get(FAST_SINE_AND_COSINE, 0.0)
+    ):  # each reduces its angle so
+        found[FAST_SINE_AND_COSINE] += found.pop(FAST_SINE)
     return sorted(found, key=lambda form: -found[form])

@@ -6,6 +6,7 @@ conversion.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import (
@@ -31,10 +32,11 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, makers_of_value, reach, sources_of
 from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.analyse.causes.words.words import SINGLE_IS_ENOUGH
+from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.code.math_functions.sizes import takes_logarithm_of_power
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
-from profiler.text import whole_percent
+from profiler.text import listed, whole_percent
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
@@ -55,6 +57,12 @@ _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _NOT_ENOUGH = (
     f"{SINGLE_IS_ENOUGH} (it is not where nearly equal values are subtracted, as in `a / n - b * b`)"
 )
+# What C++ writes as a double: a literal without a suffix, a constant of math.h, and a power, one of whose forms is of doubles.
+_WRITTEN = re.compile(
+    r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?(?![\w.])"
+    r"|\bM_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)\b|\bpow(?=\s*\()"
+)
+_MOST_EXAMPLES = 3
 _SOME = 0.01  # of what works on doubles: fewer integers are sizes and counts
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
@@ -239,7 +247,10 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     called = {*find_called_doubles(evidence)}
     differences = find_differences(evidence, (site for site in sites if site not in called))
     enough = _NOT_ENOUGH if differences else SINGLE_IS_ENOUGH
-    advice = ((widened or becoming_floats) and words.find_doubles) or words.without_doubles
+    advice = words.without_doubles
+    if widened or becoming_floats:
+        named = _name_doubles(sites, of_floats) if words.find_named_doubles else ""
+        advice = (words.find_named_doubles.format(named) if named else words.find_doubles) or advice
     if warps >= WORTH_SAYING:
         said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
@@ -267,6 +278,19 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         ),
         in_triton=IN_TRITON["fp64-arithmetic"].replace(SINGLE_IS_ENOUGH, enough),
     )
+
+
+def _name_doubles(sites: Iterable[Site], converting: Iterable[Site]) -> str:
+    """Returns what is written as a double on the lines that also convert floats, such as "`0.5` at kernel.cu:12", those that execute most first."""
+    lines: dict[str, float] = {}
+    places = {site.instruction.place for site in converting if not is_of_library(site.instruction.file or "")}
+    for site in sites:
+        place = site.instruction.place
+        written = _WRITTEN.search((site.text or "").partition("//")[0])
+        if written and place in places:
+            named = f"`{written.group()}` at {place}"
+            lines[named] = lines.get(named, 0.0) + site.executed
+    return listed(sorted(lines, key=lambda named: -lines[named])[:_MOST_EXAMPLES])
 
 
 def _become_floats(evidence: Evidence, converting: Iterable[Site]) -> bool:

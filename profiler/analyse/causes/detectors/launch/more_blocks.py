@@ -6,17 +6,19 @@ import math
 import re
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS
+from profiler.analyse.causes.detectors.sharing_out import stores_exchanged
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Kind
 from profiler.analyse.causes.flow.arithmetic.shared_turns import find_axis_of_steps, find_loop_adding_up
 from profiler.analyse.causes.flow.dataflow import address_comes_of
-from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
+from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own, find_passed_on
+from profiler.analyse.causes.flow.memory.reduction_trees import find_sums_for_all, find_trees
 from profiler.analyse.code.loops import Loop
 
-_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
+_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that combine their parts of one result."
 _MORE_BLOCKS_FOR_TURNS = (
     "Split the work into more blocks: smaller tiles, a dimension of the grid for a loop whose turns do not need each other, or several threads or "
-    "blocks that add up their parts of one result. Where each turn needs the one before, a block can begin in the middle only with a value that it "
+    "blocks that combine their parts of one result. Where each turn needs the one before, a block can begin in the middle only with a value that it "
     "computes directly (such as a power), or by another algorithm (such as a scan)."
 )
 _FEWER_CHAINS = (
@@ -42,7 +44,7 @@ _SHARE_SUM_IN_TRITON = (
 )
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
-    "blocks that share one result and add up their parts."
+    "blocks that share one result and combine their parts."
 )
 _TAKE_TURNS = "Let the {0} without work take turns of {1}: no turn needs what another one has computed."
 _SMALLER_BLOCKS = (
@@ -73,7 +75,7 @@ def _advise_smaller(evidence: Evidence) -> str:
 def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple[str, str]:
     if chains < math.inf:
         return _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
-    own = find_loop_storing_its_own(evidence)
+    own = find_loop_storing_its_own(evidence) or _find_loop_of_block(evidence)
     if own and _stores_in_room_taken(evidence, own):
         own = None
     loop = own or (None if are_there else find_loop_adding_up(evidence))
@@ -89,6 +91,23 @@ def _advise_sharing(evidence: Evidence, chains: float, are_there: bool) -> tuple
     else:
         in_cuda, in_triton = (_GRID_FOR_TURNS, _GRID_FOR_TURNS) if own else (_SHARE_SUM, _SHARE_SUM_IN_TRITON)
     return in_cuda.format("blocks", named), in_triton.format("programs", named)
+
+
+def _find_loop_of_block(evidence: Evidence) -> Loop | None:
+    """Returns the loop in which warps spend most of the time, if its iterations pass nothing on, and each stores what the block has made together.
+
+    No iteration starts from what the threads exchanged in the one before: such a loop makes no trees.
+    """
+    half = sum(evidence.waits_by_reason.values()) / 2
+    for loop in {tree.loop: None for tree in (*find_sums_for_all(evidence), *find_trees(evidence))}:
+        inside = evidence.inside(loop)
+        if (
+            sum(evidence.charged[site].total for site in inside) > half
+            and not find_passed_on(evidence, loop)
+            and stores_exchanged(evidence, inside)
+        ):
+            return loop
+    return None
 
 
 def _stores_in_room_taken(evidence: Evidence, loop: Loop) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_spared_loads, find_spared_passes
-from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS, REGISTERS_AT_ONCE, most_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
@@ -58,7 +58,8 @@ _FACTORS = 2
 _OF_INTEGERS = "IMAD"  # without a modifier: others move, shift, or find the upper half of an address
 _OF_PACKED = {"IDP.4A": 4, "IDP.2A": 2}
 _LARGER_TILE = "Let each thread compute a larger tile of results in registers"
-_SEVERAL_RESULTS = "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose windows overlap)"
+_SEVERAL_RESULTS = "Let each thread compute several results in registers from each value that it loads (such as several pixels, rows or queries)"
+_ROOM = " A thread can have up to {} registers (now {:.0f}) before an SM has room for fewer blocks."
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
@@ -91,16 +92,23 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
                 f"{said}; with a tile of 8 x 8 results a thread, each feeds {of_tile:.0f}",
                 _LARGER_TILE,
             )
+        room = _say_room(evidence) if advice == _SEVERAL_RESULTS else ""
         at_once = ", and load 16 bytes at once" if any(site.width < WIDEST_BITS for site in loads) else ""
         yield Candidate(
             "too-little-reuse",
             f"{said}.",
-            f"{advice}{at_once}.",
+            f"{advice}{at_once}.{room}",
             evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
             {site: site.executed for site in loads},
             {figure: each},
         )
     yield from _find_small_tiles(evidence)
+
+
+def _say_room(evidence: Evidence) -> str:
+    """Returns a sentence on how many registers more results may take, if there is room for some and less than any thread can have."""
+    most, now = most_registers(evidence), evidence.find("registers") or math.inf
+    return _ROOM.format(most, now) if now + REGISTERS_AT_ONCE <= most < MOST_REGISTERS else ""
 
 
 def _part_of_larger_tile(evidence: Evidence, loads: Sequence[Site], uses: float, value_bits: int) -> float:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from profiler.analyse.causes.cause import TURNS_AT_ONCE
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
+from profiler.analyse.causes.detectors.sharing_out import add_up_once
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.lane_values import SUMMING
@@ -100,6 +100,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         "exchanging_pct": 100 * exchanging,
         "executed_pct": executed,
     }
+    once = add_up_once(evidence, inside)
     has_loads = bool(loads) and not (is_for_loads or of_rows)
     said = (
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, such as their sum or maximum, by shuffles and through "
@@ -112,7 +113,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         "barriers",
         said,
         f"{_TURNS_AT_ONCE} their values pass through shared memory between the same barriers. Or let a warp take "
-        "each turn, whose lanes exchange values without barriers. " + ADD_UP_ONCE,
+        f"each turn, whose lanes exchange values without barriers.{once}",
         exchange if is_for_loads or of_rows else at_once,
         evidence.weigh(parts),
         figures,
@@ -129,7 +130,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
             f"{whole_percent(100 * waiting)} % of their time waiting for these loads, and {whole_percent(100 * exchanging)} % for that exchange.",
             f"{_TURNS_AT_ONCE} their loads are under way together, and their values pass through shared memory "
-            "between the same barriers. " + ADD_UP_ONCE,
+            f"between the same barriers.{once}",
             at_once,
             evidence.weigh(loads),
             figures,

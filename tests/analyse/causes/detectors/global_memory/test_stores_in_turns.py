@@ -74,6 +74,20 @@ def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored,
     assert advised in candidate.advice
 
 
+@pytest.mark.parametrize(
+    ("stored", "registers", "said"),
+    [("STG.E", 254.0, ""), ("STG.E", 255.0, "up to 1 registers"), ("STG.E.64", 254.0, "up to 2 registers"), ("STG.E", None, "")],
+)  # fmt: skip
+def test_values_that_fit_into_no_register_may_be_shared_out_among_threads(stored, registers, said):
+    load = stored.replace("ST", "LD")
+    turn = (f"{load} R6, [R8.64]", "FADD R6, R6, R4", f"{stored} [R8.64], R6", "@P0 BRA 0x10")
+    figures = {"registers": registers} if registers else {}
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *turn), "EXIT", figures=figures)
+    advice = next(iter(redundant_loads.detect_redundant_loads(evidence))).advice
+    assert ("let several threads share its values" in advice) == bool(said)
+    assert said in advice
+
+
 @pytest.mark.parametrize(("arrived", "saved"), [(4400.0, 400 / 4400), (8000.0, 1 / 2), (None, 1 / 2)])
 def test_loads_that_hit_l1_are_no_work_of_l2(arrived, saved):
     """4,000 sectors are loaded and as many stored; all that is stored goes to L2."""

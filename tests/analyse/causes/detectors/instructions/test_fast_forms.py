@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.instructions import number_types, special
 
 # In short: the instructions by which a function is known, and as many others as it has.
 SINE = ("FMUL R6, R0, 0.63661974668502807617", "F2I.NTZ R7, R6", *["FFMA R7, R6, R7, R8"] * 24)
+BOTH = "FFMA R8, R3, -R8, 0.0083327032625675201416"  # the term of a sine that sincosf evaluates beside the cosine
 LOG = (
     "FFMA R7, R4, -R7, 0.14084610342979431152",
     *["FFMA R7, R4, R7, R8"] * 22,
@@ -58,7 +59,9 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        (SINE, "Use the fast form (`__sinf` or `__cosf`, or `-use_fast_math`)."),
+        (SINE, "Use the fast form (`__sinf` or `__cosf`, or `-use_fast_math`). Fast functions of angles lose digits beyond pi."),
+        ((*SINE, BOTH), "Use the fast form (`__sincosf`, or `-use_fast_math`)."),
+        ((*SINE * 2, BOTH), "Use the fast forms (`__sinf` or `__cosf`, `__sincosf`, or `-use_fast_math`)."),
         (POWER, "Use the fast form (`__powf`, or `-use_fast_math`), and write powers with a small whole exponent as products (`x * x * x`)."),
         ((*DIVISION, *LOG), "Use the fast forms (`__logf` or `__log2f`, `__fdividef`, or `-use_fast_math`)."),
         (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], "Use the fast forms (`__expf`, `__logf`, `__sinf`,"),  # no name
@@ -71,7 +74,8 @@ def test_the_fast_forms_that_are_named_are_those_of_what_the_kernel_evaluates(li
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
-        (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`)."),
+        (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`). Fast functions of angles lose digits beyond pi."),
+        ((*SINE * 2, BOTH), "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`). Fast functions of angles lose digits beyond pi."),
         (POWER, "Use the fast form (`libdevice.fast_powf`), and write powers with a small whole exponent as products (`x * x * x`)."),
         (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], ""),  # no name: what is said of all functions
     ],

@@ -1,7 +1,7 @@
 """Double precision and conversions: which of them a type of the source costs."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, change_instruction, evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import number_types
 
@@ -204,6 +204,36 @@ def test_literals_or_types_make_floats_double_where_floats_are_converted(convers
     assert candidate.advice.startswith("If single precision is enough, find" if mixed else "Compute in float")
     assert ("literals (write 0.5f)" in candidate.advice) == mixed
     assert ("a template argument or a typedef" in candidate.advice) == mixed
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("y = 0.5 * x;", "0.5"),
+        ("y = 0.5f * x + 1.;", "1."),
+        ("y = x * 1e-3;", "1e-3"),
+        ("y = x * M_PI / 180;", "M_PI"),
+        ("y = pow(x, 3);", "pow"),
+        ("y = 0.5f * x + 1e-3f * a1.e2 - M_TILE * powf(x, 2);  // not 0.5 * x", None),
+        ("y = a * T(x);", None),
+        (None, None),
+    ],
+)
+def test_what_is_written_as_a_double_on_a_line_that_converts_floats_is_named(text, named):
+    conversion = "F2F.F64.F32 R2, R6"
+    lines = (conversion, "DMUL R4, R2, R8", "DADD R4, R4, R8", "EXIT")
+    for file, text_of, is_named in (
+        ("made.cu", (0, 1), named is not None),
+        ("made.cu", (2,), False),  # on another line, which converts nothing
+        ("/usr/include/c++/13/cmath", (0, 1), False),
+    ):
+        evidence = evidence_of(*lines, facts={place: {"text": text} for place in text_of}, file=file)
+        change_instruction(evidence.sites[1], line=1)
+        (candidate,) = number_types.detect_fp64(evidence)
+        assert (
+            f"find what is double here, such as `{named}` at made.cu:1: literals" in candidate.advice
+        ) == is_named
+        assert ("find what is double here: literals" in candidate.advice) != is_named
 
 
 NARROWED = ("F2F.F32.F64 R6, R4", "STG.E [R12.64], R6")

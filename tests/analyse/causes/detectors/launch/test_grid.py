@@ -249,7 +249,7 @@ def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, i
         "a dimension of the grid for a loop whose turns do not need each other" in candidate.advice
     ) is is_said
     assert ("Where each turn needs the one before" in candidate.advice) is is_said
-    assert "add up their parts of one result" in candidate.advice
+    assert "combine their parts of one result" in candidate.advice
 
 
 CHOSEN = "ISETP.GT.AND P1, PT, R4, R6, PT"

@@ -249,10 +249,10 @@ def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found)
     ("second", "factor", "said", "advised"),
     [
         ("LDS R6, [R9]", "R6", "1.0 multiply-adds a thread; with a tile of 8 x 8", "a larger tile"),
-        ("FADD R6, R6, R7", "UR6", "1.0 multiply-adds a thread.", "neighbours of a filter"),
+        ("FADD R6, R6, R7", "UR6", "1.0 multiply-adds a thread.", "several pixels"),
     ],
 )
-def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
+def test_a_filter_is_told_of_several_results_and_a_product_of_tiles(second, factor, said, advised):
     adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
     turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
     (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
@@ -320,3 +320,22 @@ def test_a_tile_grows_as_far_as_there_are_registers_and_threads(threads, registe
     for advice in (candidate.advice, candidate.in_triton):
         assert said in advice
         assert ("twice" in advice) == ("twice" in said)
+
+
+@pytest.mark.parametrize(
+    ("registers", "figures", "said"),
+    [
+        (33.0, {"blocks_by_registers": 6.0}, ""),  # as many as are given out at a time, or fewer
+        (32.0, {"blocks_by_registers": 6.0}, "up to 40 registers (now 32) before"),
+        (40.0, {"blocks_by_registers": 6.0, "launch__occupancy_limit_blocks": 4.0}, "up to 64 registers"),
+        (40.0, {"blocks_by_registers": 6.0, "launch__occupancy_limit_blocks": 1.0}, ""),  # as many as any thread can have
+        (40.0, {}, ""),
+    ],
+)  # fmt: skip
+def test_the_registers_that_leave_room_for_as_many_blocks_are_said(registers, figures, said):
+    """An SM has 65,536 registers: 256 threads with 40 each leave room for six blocks."""
+    turn = ("LDS R4, [R8]", "FADD R6, R6, R7", "FFMA R20, R4, UR6, R20", "@P0 BRA 0x0")
+    evidence = evidence_of(*turn, "EXIT", figures={"registers": registers, **figures})
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence)
+    assert ("has room for fewer blocks" in candidate.advice) == bool(said)
+    assert said in candidate.advice

@@ -5,6 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
+from profiler.analyse.causes.detectors.launch.grid import detect_small_grid
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
 from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
 
@@ -217,3 +218,35 @@ def test_a_tile_of_what_blocks_load_alike_needs_no_sums_over_threads_and_says_so
     said = "so that the block no longer exchanges sums: this estimate includes that."
     assert (said in tile.advice, said in tile.in_triton) == (is_alike, is_alike)
     assert tile.includes == ("barriers" if is_alike else "")
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_advised"),
+    [
+        ("STG.E [R2.64], R13", False),  # each turn has a result of its own
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R13", False),
+        ("STG.E [R24.64], R13", True),  # at one address
+        ("STG.E [R2.64], R8", True),  # what a thread has loaded
+    ],
+)
+def test_what_each_turn_stores_elsewhere_is_no_sum_of_all_turns(stored, is_advised):
+    (one,) = found(weight=None, other=None, use=("FADD R16, R13, R16", ALL), again=(stored, ONE_OF_A_WARP))
+    assert ("add up over the threads once, after the loop" in one.advice) == is_advised
+
+
+@pytest.mark.parametrize(
+    ("changed", "waits", "is_named"),
+    [
+        ({}, {"product": {"long_scoreboard": 60}}, True),
+        ({}, {"product": {"long_scoreboard": 40}}, False),  # warps are elsewhere for most of the time
+        ({"other": ("FADD R16, R13, R16", ALL)}, {"product": {"long_scoreboard": 60}}, False),  # the next turn goes on with it
+        ({"again": ("STG.E [R24.64], R13", ONE_OF_A_WARP)}, {"product": {"long_scoreboard": 60}}, False),  # the last one remains
+    ],
+)  # fmt: skip
+def test_more_blocks_can_share_the_turns_whose_sums_are_results_of_their_own(changed, waits, is_named):
+    turn = {"weight": None, "other": None, "use": None, "again": ("STG.E [R2.64], R13", ONE_OF_A_WARP)}
+    figures = {"waves": 0.5, "sms": 132.0}
+    evidence = made(waits=waits, figures=figures, grid=64, before="MOV R4, RZ", **(turn | changed))
+    evidence.charged[evidence.sites[0]]["long_scoreboard"] += 50
+    (one,) = detect_small_grid(evidence)
+    assert ("for what the loop at made.cu:11 counts: none of its turns needs" in one.advice) == is_named
