@@ -287,7 +287,8 @@ def find_root(rising: Callable[[float], float], low: float, high: float) -> floa
     """Returns the zero of a rising function that is positive at `high`; `low` if it is positive there too.
 
     The next point is where the line between the two ends meets zero. If an end stays, its value counts half, so that both
-    move (the Illinois form of false position): that takes some ten steps, where halving takes 45.
+    move (the Illinois form of false position): that takes some ten steps, where halving takes 45. Beside a jump, that line may meet zero
+    nearer to an end than numbers can say, and the middle is next.
     """
     below, above = rising(low), rising(high)
     if below >= 0:
@@ -295,8 +296,10 @@ def find_root(rising: Callable[[float], float], low: float, high: float) -> floa
     stayed = 0
     while True:
         meeting = low - below * (high - low) / (above - below)
-        if high - low <= _NEAR * high or not low < meeting < high:
+        if high - low <= _NEAR * high:
             return meeting
+        if not low < meeting < high:
+            meeting = (low + high) / 2
         value = rising(meeting)
         if value < 0:
             low, below = meeting, value

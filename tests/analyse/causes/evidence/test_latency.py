@@ -1,7 +1,7 @@
 """The circle of warps on an SM: what a change of its latencies, queues, slots and launches makes of its speed."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.latency import Circle, Effect, WarpSlots, find_root
@@ -125,6 +125,7 @@ def test_others_wait_at_a_barrier_for_a_latency_that_only_some_warps_have(of_som
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(1e-6, 1e6)), min_size=1, max_size=6), st.floats(0, 1))
+@example([(99.0, 11.0)], 1.0)  # the root stands at a jump
 def test_a_root_is_found_of_whatever_rises_with_bends_and_jumps(bends, zero):
     """Each bend adds a slope where it begins, and a jump; the bracket is from 1 to 100, and the root somewhere in it."""
 
