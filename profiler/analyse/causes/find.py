@@ -16,7 +16,6 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
-from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import UNNAMED
@@ -26,6 +25,7 @@ from profiler.analyse.causes.flow.addresses.side_by_side import add_elements
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.flow.memory.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.memory.repeated_stores import add_stores_alike
+from profiler.analyse.causes.flow.memory.retries import add_retries
 from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order

@@ -15,7 +15,6 @@ from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     leave_out_fences,
 )
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
-from profiler.analyse.causes.detectors.retries import find_in_conflict
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -24,6 +23,7 @@ from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.flow.block_sharing import find_updates_of_one_place
 from profiler.analyse.causes.flow.dataflow import readers_behind
+from profiler.analyse.causes.flow.memory.retries import find_in_conflict
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.retries import find_in_conflict
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
@@ -16,6 +15,7 @@ from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.arithmetic.dots_of_floats import find_dots_of_floats
 from profiler.analyse.causes.flow.dataflow import makers_of_address
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
+from profiler.analyse.causes.flow.memory.retries import find_in_conflict
 from profiler.analyse.causes.words.triton import FOR_TENSOR_CORES
 from profiler.catalog.metrics import LANES
 

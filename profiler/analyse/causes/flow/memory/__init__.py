@@ -4,4 +4,5 @@
 * Stores are made useless by others (`repeated_stores.py`).
 * Shared memory takes what loads bring for a block (`staging.py`), and sums in each iteration of a loop (`reduction_trees.py`).
 * Constant memory serves one index after the other (`constant_lookups.py`).
+* Loops repeat an atomic until it succeeds (`retries.py`).
 """

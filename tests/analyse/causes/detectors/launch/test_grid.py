@@ -18,11 +18,11 @@ from made_evidence import (
 
 from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
-from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.latency import UNNAMED, WarpSlots
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 from profiler.analyse.causes.flow.loop_carried import find_loop_storing_its_own
+from profiler.analyse.causes.flow.memory.retries import add_retries
 
 ADD, ATOMIC = "FADD R5, R5, R4", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"
 # The length of each list decides how often a warp passes a branch.
