@@ -371,9 +371,5 @@ def short_gpu(name: str) -> str:
 
 
 def newest_first(paths: Iterable[str]) -> list[str]:
-    """Returns the paths, sorted by the versions in them: cuda-13.0 comes before cuda-9.2."""
-
-    def versions(path: str) -> list[int | str]:
-        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path)]
-
-    return sorted(paths, key=versions, reverse=True)
+    """Returns the paths, sorted by the numbers in them: cuda-13.0 comes before cuda-9.2."""
+    return sorted(paths, key=lambda path: list(map(int, re.findall(r"\d+", path))), reverse=True)

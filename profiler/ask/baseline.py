@@ -195,7 +195,8 @@ def _newest(store: RunStore, gpu: str | None, name: str | None = None) -> dict[_
     if ids or store.left_out:
         runs = store.open_all(run_id for run_id in ids if name in (None, run_id.name))
     else:
-        runs = [run for run in open_reports(_reports_in(store)) if name in (None, run.manifest.name)]
+        reports = sorted(open_reports(_reports_in(store)), key=lambda run: run.manifest.run_id)
+        runs = [run for run in reports if name in (None, run.manifest.name)]
     meant = [run for run in runs if is_on(run.manifest, gpu)]
     if gpu and runs and not meant:
         raise no_such_gpu(gpu, str(store.root), (one for run in runs for one in run.manifest.gpus))

@@ -52,7 +52,7 @@ def check(
 ) -> CheckFinding:
     """Returns one outcome for each kernel, judged by the limits in the nearest `prof.toml` or `pyproject.toml`.
 
-    `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without
+    `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report, or a folder of either. Without
     a candidate, its newest counterpart is checked. With `other_kernel`, `kernel_name` chooses only the kernel of the
     baseline.
     """
@@ -116,13 +116,13 @@ def _user() -> str:
 
 
 def is_store(baseline: str) -> bool:
-    """Returns whether a baseline is a folder or a URL of runs rather than one run."""
+    """Returns whether a baseline is a folder of runs or reports, or a URL of runs, rather than one run."""
     folder = Path(baseline)
     return is_url(baseline) or (folder.is_dir() and not holds_run(folder))
 
 
 def holds_recordings(candidate: str, settings: Settings) -> bool:
-    """Returns whether a candidate is a folder of runs, or of reports to store first; a folder of sources may have the name of a run."""
+    """Returns whether a candidate is a folder of runs or of reports; a folder of sources may have the name of a run."""
     folder = Path(candidate)
     if is_url(candidate) or not is_store(candidate):
         return False

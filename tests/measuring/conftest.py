@@ -2,8 +2,10 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -168,6 +170,36 @@ def replay_ncu(script, tmp_path):
 
 
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
+
+
+# Takes the turn on the GPU that an argument names, says so, and keeps it until its standard input ends.
+HOLDER = """
+import sys
+from profiler.measuring.collect.gpu_turn import gpu_turn
+from profiler.measuring.tools.gpus import Gpu
+with gpu_turn(Gpu("NVIDIA H200", "sm_90", "580.1", sys.argv[1]), lambda line: print(line, flush=True)):
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def _another_prof(gpu=GPU, environment=None, *, shell=False):
+    """Another process that measures on the GPU, or waits for it; through a `shell` if asked."""
+    command = [sys.executable, "-c", HOLDER, gpu.uuid]
+    if shell:
+        command = ["sh", "-c", '"$@"; :', "sh", *command]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def another_prof():
+    """`with another_prof(gpu)`: another process that measures on the GPU, or waits for it, and prints `mine` when it has it."""
+    return _another_prof
 
 
 @dataclass

@@ -221,12 +221,13 @@ def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSe
             if not is_url(baseline) and not holds_recordings(baseline, settings):
                 raise RunNotFound(
                     f"{baseline}: no runs are stored there",
-                    remedy="Give a report or a folder of runs as the baseline.",
+                    remedy="Give a report, or a folder of runs or reports, as the baseline.",
                 )
-            raise Misuse(
-                "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
-                "`prof ingest REPORT --runs DIR` stores it"
-            )
+            if is_url(baseline) or settings.open_store(Path(baseline)).ids():
+                raise Misuse(
+                    "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
+                    "`prof ingest REPORT --runs DIR` stores it"
+                )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
         raise Misuse("give a candidate too: `prof check --baseline before.ncu-rep after.ncu-rep`")
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import local
 
+from profiler.errors import OutputNotWritable
 from profiler.measuring.tools.gpus import Gpu
 from profiler.store.locks import held_if_free, locked
 
@@ -36,7 +37,10 @@ def gpu_turn(gpu: Gpu, note: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def gpu_turn_if_free(gpu: Gpu) -> Iterator[bool]:
-    """Holds the GPU and yields True, or yields False at once while another process has it."""
+    """Holds the GPU and yields True, or yields False at once while another process or thread has it."""
+    if _is_held(gpu):
+        yield True
+        return
     with held_if_free(_lock(gpu)) as is_ours:
         if not is_ours:
             yield False
@@ -46,19 +50,31 @@ def gpu_turn_if_free(gpu: Gpu) -> Iterator[bool]:
 
 
 def lock_folder(gpu: Gpu) -> Path:
-    """Returns the folder with the lock files for this GPU, ncu's and prof's, and creates it if needed.
-
-    It is the same for all users, whatever their TMPDIR is.
-    """
-    place = Path(os.environ.get(PLACE) or "/tmp")
-    if not os.access(place, os.W_OK):
-        place = Path(tempfile.gettempdir())
-    folder = place / f"prof-{_short_name(gpu)}"
+    """Returns the folder in TMPDIR with ncu's lock file for this GPU, and creates it if needed."""
+    folder = Path(tempfile.gettempdir()) / f"prof-{_short_name(gpu)}"
     with suppress(FileExistsError):
         folder.mkdir()
         with suppress(OSError):
             os.chmod(folder, 0o1777)  # every user who measures on this GPU must be able to take the same lock
     return folder
+
+
+def _lock(gpu: Gpu) -> Path:
+    """Returns the file that whoever measures on this GPU locks, and creates it if needed: the same for all users, whatever their TMPDIR is."""
+    named = os.environ.get(PLACE)
+    place = Path(named or "/tmp")
+    if not named and not os.access(place, os.W_OK):
+        place = Path(tempfile.gettempdir())
+    path = place / f"prof-{_short_name(gpu)}.lock"
+    try:
+        with suppress(FileExistsError):
+            made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW)
+            os.fchmod(made, 0o666)  # whatever this user's umask is, others must be able to lock it
+            os.close(made)
+    except OSError as error:
+        said = f"{PLACE}: " if named else ""
+        raise OutputNotWritable(f"{said}{path}: cannot be created: {error.strerror}") from None
+    return path
 
 
 def _is_held(gpu: Gpu) -> bool:
@@ -85,13 +101,9 @@ def _held_here() -> set[str]:
     return held
 
 
-def _lock(gpu: Gpu) -> Path:
-    return lock_folder(gpu) / "prof.lock"
-
-
 def _mark(gpu: Gpu) -> str:
     """Returns the name of the variable that holds the number of the process that has the GPU."""
-    return f"PROF_HOLDS_{_short_name(gpu).upper()}"
+    return f"PROF_HOLDS_{_short_name(gpu).upper().replace('-', '_')}"  # a shell drops other names
 
 
 def _short_name(gpu: Gpu) -> str:

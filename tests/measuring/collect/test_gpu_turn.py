@@ -2,44 +2,21 @@
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 
-from profiler.measuring.collect.gpu_turn import PLACE, gpu_turn, gpu_turn_if_free, lock_folder
+from profiler.errors import OutputNotWritable
+from profiler.measuring.collect.gpu_turn import PLACE, gpu_turn, gpu_turn_if_free
 from profiler.measuring.tools.gpus import Gpu
 
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
 OTHER = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-1")
 
-# Takes the turn on the GPU that an argument names, says so, and keeps it until its standard input ends.
-HOLDER = """
-import sys
-from profiler.measuring.collect.gpu_turn import gpu_turn
-from profiler.measuring.tools.gpus import Gpu
-with gpu_turn(Gpu("NVIDIA H200", "sm_90", "580.1", sys.argv[1]), lambda line: print(line, flush=True)):
-    print("mine", flush=True)
-    sys.stdin.read()
-"""
 
-
-@contextmanager
-def another_prof(gpu=GPU, environment=None):
-    """Another process that measures on the GPU, or waits for it."""
-    command = [sys.executable, "-c", HOLDER, gpu.uuid]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        yield process
-        process.stdin.close()
-
-
-def test_a_collection_waits_for_another_prof_on_the_gpu_and_says_for_whom(collecting):
+def test_a_collection_waits_for_another_prof_on_the_gpu_and_says_for_whom(collecting, another_prof):
     notes = []
     with another_prof(GPU) as other:
         assert other.stdout.readline() == "mine\n"
@@ -57,19 +34,19 @@ def test_a_collection_waits_for_another_prof_on_the_gpu_and_says_for_whom(collec
     assert line.endswith("), which measures on the same GPU")
 
 
-def test_another_gpu_is_free():
+def test_another_gpu_is_free(another_prof):
     with another_prof(GPU) as other:
         assert other.stdout.readline() == "mine\n"
         with gpu_turn(OTHER, pytest.fail):
             pass
 
 
-def test_a_program_that_is_measured_does_not_wait_for_the_prof_that_started_it():
+def test_a_program_that_is_measured_does_not_wait_for_the_prof_that_started_it(another_prof):
     with gpu_turn(GPU, pytest.fail), another_prof(GPU) as program:
         assert program.stdout.readline() == "mine\n"
 
 
-def test_who_has_the_gpu_may_take_it_again():
+def test_who_has_the_gpu_may_take_it_again(another_prof):
     with gpu_turn(GPU, pytest.fail):
         with gpu_turn(GPU, pytest.fail):
             pass
@@ -79,7 +56,7 @@ def test_who_has_the_gpu_may_take_it_again():
             other.kill()
 
 
-def test_users_with_other_temporary_folders_wait_too(monkeypatch, tmp_path):
+def test_users_with_other_temporary_folders_wait_too(monkeypatch, tmp_path, another_prof):
     with another_prof() as other:
         assert other.stdout.readline() == "mine\n"
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -89,10 +66,36 @@ def test_users_with_other_temporary_folders_wait_too(monkeypatch, tmp_path):
         assert is_ours
 
 
-def test_where_the_folder_of_locks_cannot_be_written_the_temporary_folder_holds_them(monkeypatch, tmp_path):
+def test_a_folder_of_locks_that_is_missing_is_an_error(monkeypatch, tmp_path):
+    """Containers that were to share it would not wait for each other."""
     monkeypatch.setenv(PLACE, str(tmp_path / "nowhere"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert lock_folder(GPU) == tmp_path / "prof-gpu-0"
+    with (
+        pytest.raises(
+            OutputNotWritable, match=f"{PLACE}: .*nowhere/prof-gpu-0.lock: cannot be created: No such"
+        ),
+        gpu_turn(GPU, pytest.fail),
+    ):
+        pass
+
+
+def test_every_user_may_lock_the_file_whatever_the_umask_was(locks_of_this_worker):
+    before = os.umask(0o077)
+    try:
+        with gpu_turn(OTHER, pytest.fail):
+            pass
+    finally:
+        os.umask(before)
+    assert (locks_of_this_worker / "prof-gpu-1.lock").stat().st_mode & 0o777 == 0o666
+
+
+def test_the_mark_survives_a_shell(another_prof):
+    with gpu_turn(GPU, pytest.fail), another_prof(GPU, shell=True) as program:
+        assert program.stdout.readline() == "mine\n"
+
+
+def test_a_worker_in_a_measured_program_has_the_gpu_too():
+    with gpu_turn(GPU, pytest.fail), gpu_turn_if_free(GPU) as is_ours:
+        assert is_ours
 
 
 def test_another_thread_of_the_same_process_waits():
@@ -111,7 +114,7 @@ def test_another_thread_of_the_same_process_waits():
     assert f"process {os.getpid()}" in notes[0]
 
 
-def test_the_turn_ends_with_its_process():
+def test_the_turn_ends_with_its_process(another_prof):
     with another_prof(GPU) as other:
         assert other.stdout.readline() == "mine\n"
         other.kill()
@@ -121,7 +124,7 @@ def test_the_turn_ends_with_its_process():
     assert not [name for name in os.environ if name.startswith("PROF_HOLDS")]
 
 
-def test_a_process_that_is_forked_meanwhile_does_not_keep_the_gpu():
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_gpu(another_prof):
     with gpu_turn(GPU, pytest.fail):
         child = os.fork()
         if not child:

@@ -1,5 +1,6 @@
 """Collecting on several GPUs: each kernel is measured once, with the same result, also when workers are lost."""
 
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,12 +33,21 @@ from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for number in range(5)]
 
 
-def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks_of_this_worker):
+@pytest.fixture(scope="module", autouse=True)
+def locks(tmp_path_factory):
+    """The folder for ncu's lock files."""
+    place = tmp_path_factory.mktemp("tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(place))
+        yield place
+
+
+def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks):
     ncu = Ncu(Path("/ncu"), "2025.3.1.0")
     for _ in range(2):  # the second prof finds them there
         devices = [device_for_gpu(gpu, ncu) for gpu in GPUS[:2]]
     folders = [Path(device.environment["TMPDIR"]) for device in devices]
-    assert folders == [locks_of_this_worker / f"prof-gpu-{number}2345678" for number in range(2)]
+    assert folders == [locks / "prof-gpu-02345678", locks / "prof-gpu-12345678"]
     assert all(folder.stat().st_mode & 0o7777 == 0o1777 for folder in folders)
 
 
@@ -138,9 +148,7 @@ def where(collecting):
 
 
 @pytest.mark.slow
-def test_the_runs_are_the_same_whatever_the_number_of_gpus(
-    collecting, spread, fleet, tmp_path, locks_of_this_worker
-):
+def test_the_runs_are_the_same_whatever_the_number_of_gpus(collecting, spread, fleet, tmp_path, locks):
     targets = [collecting.rung(number, size=size) for size in (100, 50) for number in (1, 2)]
     runs = {}
     for gpus in (1, 2):
@@ -154,8 +162,7 @@ def test_the_runs_are_the_same_whatever_the_number_of_gpus(
             for call in collecting.calls
         }
         assert places == {
-            (GPUS[number].uuid, str(locks_of_this_worker / f"prof-gpu-{number}2345678"))
-            for number in range(gpus)
+            (GPUS[number].uuid, str(locks / f"prof-gpu-{number}2345678")) for number in range(gpus)
         }
         assert sorted(where(collecting).values()) == [2, 2]
         assert {call["environment"]["CUDA_DEVICE_ORDER"] for call in collecting.calls} == {"PCI_BUS_ID"}

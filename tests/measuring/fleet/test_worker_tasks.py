@@ -8,7 +8,6 @@ import pytest
 
 from profiler.errors import WorkerLacks
 from profiler.measuring.collect.device import Order, device_for_gpu
-from profiler.measuring.collect.gpu_turn import gpu_turn
 from profiler.measuring.fleet.worker_tasks import (
     GpuOccupied,
     ReportBytes,
@@ -47,7 +46,7 @@ def test_a_report_comes_back_as_bytes_and_nothing_stays(task, answer, tmp_path):
     report = tmp_path / "brought.ncu-rep"
     report.write_bytes(brought.report)
     assert identify_report(report, tmp_path).envelope.results == 2
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["prof-gpu-0"]
 
 
 def test_a_folder_that_is_not_here_is_named(task, answer):
@@ -60,8 +59,9 @@ def test_a_folder_that_is_not_here_is_named(task, answer):
     assert "`sources`" in caught.value.remedy
 
 
-def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting):
-    with gpu_turn(collecting.plan.device.gpu, pytest.fail):
+def test_while_another_process_measures_on_the_gpu_it_says_so(task, answer, collecting, another_prof):
+    with another_prof(collecting.plan.device.gpu) as other:
+        assert other.stdout.readline() == "mine\n"
         assert isinstance(answer(task), GpuOccupied)
         assert collecting.calls == []
     assert isinstance(answer(task), ReportBytes)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from made_evidence import LOAD, TOGETHER, active, evidence_of, executing, names
 
-from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import find_spared_by_sorting
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers
+from profiler.analyse.causes.flow.memory import retries
 
 UPDATE = ("LDS R2, [R8]", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
 # The first thread asks for the lock, and tells the others through shared memory whether it has it.

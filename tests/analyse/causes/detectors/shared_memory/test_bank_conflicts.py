@@ -3,9 +3,9 @@
 import pytest
 from made_evidence import change_instruction, evidence_of, executing, names
 
-from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
+from profiler.analyse.causes.flow.memory import retries
 from profiler.catalog.causes import BY_NAME as CAUSES
 
 
