@@ -66,8 +66,10 @@ def locked(
 
 def _release(descriptor: int) -> None:
     """Gives the lock up. To close the file would not do: a process that was forked meanwhile has it open too."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
 
 
 def _take_within(limit_s: float | None, descriptor: int, path: Path) -> None:
