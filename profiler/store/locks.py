@@ -52,7 +52,7 @@ def locked(
 ) -> Iterator[None]:
     """Holds the lock; waits for another process or thread that has it, for ever where there is no limit. The file stays.
 
-    `wait` is told who has it, if it is not free at once.
+    If it is not free at once, `wait` is called first, with the name of the process that has it.
     """
     descriptor = _open_lock(path)
     try:

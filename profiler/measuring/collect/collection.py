@@ -88,7 +88,10 @@ class CollectStep:
 
 @dataclass(frozen=True)
 class CollectObserver:
-    """Callbacks that receive the progress. `end` receives a line for the user, or the error; `note` is told what belongs to no step."""
+    """Callbacks that receive the progress.
+
+    `end` receives a line for the user, or the error. `note` receives a line that is about no single step, such as that another prof has the GPU.
+    """
 
     begin: Callable[[CollectStep], None]
     at: Callable[[CollectStep, Transcript], None]

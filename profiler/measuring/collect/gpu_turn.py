@@ -15,7 +15,16 @@ from profiler.store.locks import held_if_free, locked
 
 # The folder of the locks, for those who do not share /tmp, such as the containers of one host.
 PLACE = "PROF_GPU_LOCKS"
-_of_this_thread = local()
+
+
+class _Held(local):
+    """The GPUs that a thread has, by their UUIDs."""
+
+    def __init__(self) -> None:
+        self.gpus: set[str] = set()
+
+
+_held = _Held()
 
 
 @contextmanager
@@ -79,26 +88,19 @@ def _lock(gpu: Gpu) -> Path:
 
 def _is_held(gpu: Gpu) -> bool:
     """Returns whether this thread has the GPU, or the process that started this one."""
-    return gpu.uuid in _held_here() or os.environ.get(_mark(gpu), this := str(os.getpid())) != this
+    return gpu.uuid in _held.gpus or os.environ.get(_mark(gpu), this := str(os.getpid())) != this
 
 
 @contextmanager
 def _marked(gpu: Gpu) -> Iterator[None]:
     """Lets this thread, and the programs that this process starts, know who has the GPU."""
-    _held_here().add(gpu.uuid)
+    _held.gpus.add(gpu.uuid)
     os.environ[_mark(gpu)] = str(os.getpid())
     try:
         yield
     finally:
-        _held_here().discard(gpu.uuid)
+        _held.gpus.discard(gpu.uuid)
         os.environ.pop(_mark(gpu), None)
-
-
-def _held_here() -> set[str]:
-    if not hasattr(_of_this_thread, "gpus"):
-        _of_this_thread.gpus = set()
-    held: set[str] = _of_this_thread.gpus
-    return held
 
 
 def _mark(gpu: Gpu) -> str:

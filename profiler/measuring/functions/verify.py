@@ -130,7 +130,10 @@ def _judge(
 ) -> Verified:
     usual = 0.0 if kind == "exact" else _TOLERANCES.get(kind, _COARSEST)
     threshold = usual if given is None else given
-    wide = np.complex128 if np.iscomplexobj(want) else np.float64 if kind != "exact" else np.longdouble
+    whole = (
+        np.longdouble if kind == "exact" else np.float64
+    )  # a double does not hold every integer of 64 bits
+    wide = np.complex128 if np.iscomplexobj(want) else whole
     expected, found = want.astype(wide), have.astype(wide)
     finite = np.isfinite(expected)
     alike = np.array_equal(expected[~finite], found[~finite], equal_nan=True)

@@ -98,7 +98,8 @@ class TunePlan:
 class TuneObserver:
     """Callbacks that receive the progress of building, then of each stage.
 
-    The last argument of `visited` is true if an earlier call measured the point. `note` is told what belongs to no stage.
+    The last argument of `visited` is true if an earlier call measured the point. `note` receives a
+    line that is about no point, such as that another prof has the GPU.
     """
 
     chosen: Callable[[Choice], None]
