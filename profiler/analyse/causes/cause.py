@@ -18,16 +18,13 @@ _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 # A busy unit is no ceiling if a tenth of the time, or of its own work, could be saved, such as by moving only the bytes that are used.
 NOT_AT_A_CEILING = 0.1
 # Figures in the `evidence` of a cause that decide the order of the causes.
-TURNS_AT_ONCE = "turns_at_once"  # how many turns of a loop are assumed to be taken together
 WAITING_FOR_TILES = "waiting_for_tiles_pct"  # for loads of tiles that the same turn of a loop uses
 IN_A_REGISTER = "loaded_again_pct"  # the part of the loaded bytes that each lane could keep in a register
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
 )
 LOADED_DIFFERENCES = "differences_of_loaded_doubles"  # how many instructions subtract one double from another
-# Parts of the arithmetic on doubles. The first is in divisions, roots, and functions that products of as many digits can replace; the
-# second is in any functions.
-IN_FUNCTIONS, IN_ANY_FUNCTIONS = "in_functions_pct", "in_any_functions_pct"
+IN_ANY_FUNCTIONS = "in_any_functions_pct"  # the part of the doubles that functions, divisions and roots make
 
 
 class FullerRun(Struct, frozen=True):

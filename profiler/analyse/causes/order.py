@@ -9,10 +9,8 @@ from profiler.analyse.causes.cause import (
     CONVERTING_FLOATS,
     IN_A_REGISTER,
     IN_ANY_FUNCTIONS,
-    IN_FUNCTIONS,
     LOADED_DIFFERENCES,
     NOT_AT_A_CEILING,
-    TURNS_AT_ONCE,
     WAITING_FOR_TILES,
     Cause,
 )
@@ -34,7 +32,6 @@ _TOWARDS = "it is the first step towards {}"
 _IDLE_SMS = "idle_sms_pct"
 # Facts about this code or this launch, for which a cause counts in full although it is true of most kernels.
 _FACTS = {
-    TURNS_AT_ONCE: "a block could take several turns of its loop at once",
     WAITING_FOR_TILES: "a loop waits for each tile before it uses it",
     _IDLE_SMS: "some SMs have no block at all",
 }
@@ -57,15 +54,6 @@ def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
     return IN_A_REGISTER not in repeated.evidence and not _lines_of(apart).isdisjoint(_lines_of(repeated))
 
 
-def _are_meant(_: Cause, doubles: Cause) -> bool:
-    """Returns whether functions make most of the doubles, and the author meant them.
-
-    Then none is converted to or from a float, or loaded doubles are subtracted from each other, as running sums are.
-    """
-    are_on_purpose = LOADED_DIFFERENCES in doubles.evidence or not doubles.evidence.get(CONVERTING_FLOATS)
-    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT and are_on_purpose
-
-
 def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
     """Returns whether functions make most of the doubles, and floats are converted: then some are there by mistake, such as a literal."""
     is_by_mistake = (
@@ -74,34 +62,16 @@ def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
     return doubles.evidence.get(IN_ANY_FUNCTIONS, 0.0) > _MOST_PCT and is_by_mistake
 
 
-def _are_same_elements(*_: Cause) -> bool:
-    return True
-
-
-# Two estimates that differ by less than a fifth are the same within their error. If functions make most of the doubles, they save at least
-# about half as much as all doubles; where the estimate says less, their doubles are not what costs time. The estimate for functions is all
-# of their time, but short forms leave up to half of it. Several elements in a thread bring several loads under way: preparing once for all
-# of them adds little. Wider accesses are no such step: in blind tests, the authors of all six kernels where they came so close took several
-# elements, and five of them widened no access.
-_NEARLY_AS_MUCH, _HALF_AS_MUCH = 0.8, 0.5
+# Two estimates that differ by less than a fifth are the same within their error. The estimate for functions is all of their time, but short
+# forms leave up to half of it.
 _FIRST_STEPS = {
     ("uncoalesced-loads", "redundant-global-loads"): _FirstStep(
-        "a block has to load side by side what it keeps", _NEARLY_AS_MUCH, _are_same_loads
-    ),
-    ("special-functions", "fp64-arithmetic"): _FirstStep(
-        "functions make most of the doubles, and fewer of them cost no digits",
-        _HALF_AS_MUCH,
-        _are_meant,
+        "a block has to load side by side what it keeps", 0.8, _are_same_loads
     ),
     ("fp64-arithmetic", "special-functions"): _FirstStep(
         "functions make most of the doubles, and have short forms for the floats that these are made of",
-        _HALF_AS_MUCH,
+        0.5,
         _are_made_of_floats,
-    ),
-    ("loads-not-overlapped", "too-little-work-a-thread"): _FirstStep(
-        "loads under way together are most of what several elements in a thread save",
-        _NEARLY_AS_MUCH,
-        _are_same_elements,
     ),
 }
 
@@ -110,7 +80,7 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
     """Returns a ceiling first, and then the causes that are surest to save much.
 
     Only a last round of blocks that costs a tenth of the time may come before a ceiling. The first step towards a cause moves directly
-    before it, past others; but no general cause passes a specific one.
+    before it, past others.
     """
     found = list(causes)
     has_ceiling = any(one.is_ceiling for one in found)
@@ -124,14 +94,9 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
     )
     for step in list(ranked):
         here = ranked.index(step)
-        passed = (place for place in range(here) if why_first(step, ranked[place]))
-        place = next((one for one in passed if _may_pass(step, ranked[one + 1 : here])), here)
+        place = next((one for one in range(here) if why_first(step, ranked[one])), here)
         ranked.insert(place, ranked.pop(here))
     return ranked
-
-
-def _may_pass(step: Cause, between: Iterable[Cause]) -> bool:
-    return not is_general(step) or all(map(is_general, between))
 
 
 def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
@@ -191,11 +156,8 @@ def why_first(one: Cause, other: Cause) -> str | None:
 
 
 def is_general(cause: Cause) -> bool:
-    """Returns whether a cause is true of most kernels, and is no fact about this code.
-
-    Such facts are a loop of which a block could take several turns at once, and one that waits for each tile before it uses it.
-    """
-    return cause.cause in GENERAL and cause.evidence.keys().isdisjoint((TURNS_AT_ONCE, WAITING_FOR_TILES))
+    """Returns whether a cause is true of most kernels, and is no fact about this code, such as a loop that waits for each tile before it uses it."""
+    return cause.cause in GENERAL and WAITING_FOR_TILES not in cause.evidence
 
 
 def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:

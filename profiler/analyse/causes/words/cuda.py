@@ -7,7 +7,7 @@ from profiler.analyse.causes.words.words import FastForms, Words
 CUDA = Words(
     thread=("`threadIdx.x`", "`threadIdx.y`", "`threadIdx.z`"),
     block="`blockIdx`", block_in_x="`blockIdx.x`", threads_in_x="`blockDim.x`",
-    thread_of_grid="`blockIdx.x * blockDim.x + threadIdx.x`", threads_of_grid="`gridDim.x * blockDim.x`",
+    thread_of_grid="`blockIdx.x * blockDim.x + threadIdx.x`",
     neighbours_in_x="Let `threadIdx.x` count along the dimension of the array whose elements are neighbours in memory",
     warp_sum="`__reduce_add_sync`, shuffles", shuffle="`__shfl_sync`", shuffle_down="`__shfl_down_sync`",
     shuffle_xor="`__shfl_xor_sync`", sync_warp="`__syncwarp`", fence_of_block="`__threadfence_block()`",

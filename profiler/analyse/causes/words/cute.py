@@ -8,7 +8,6 @@ CUTE = Words(
     thread=("`cute.arch.thread_idx()[0]`", "`cute.arch.thread_idx()[1]`", "`cute.arch.thread_idx()[2]`"),
     block="`cute.arch.block_idx()`", block_in_x="`cute.arch.block_idx()[0]`", threads_in_x="`cute.arch.block_dim()[0]`",
     thread_of_grid="`cute.arch.block_idx()[0] * cute.arch.block_dim()[0] + cute.arch.thread_idx()[0]`",
-    threads_of_grid="`cute.arch.grid_dim()[0] * cute.arch.block_dim()[0]`",
     neighbours_in_x="Let `cute.arch.thread_idx()[0]` count along the dimension of the array whose elements are neighbours in memory",
     warp_sum="`cute.arch.warp_reduction_sum`", shuffle="`cute.arch.shuffle_sync`", shuffle_down="`cute.arch.shuffle_sync_down`",
     shuffle_xor="`cute.arch.shuffle_sync_bfly`", sync_warp="`cute.arch.sync_warp`", fence_of_block="`cute.arch.fence_acq_rel_cta()`",

@@ -11,7 +11,7 @@ from profiler.analyse.causes.words.words import FastForms, Words
 JULIA = Words(
     thread=("`threadIdx().x`", "`threadIdx().y`", "`threadIdx().z`"),
     block="`blockIdx()`", block_in_x="`blockIdx().x`", threads_in_x="`blockDim().x`",
-    thread_of_grid="`(blockIdx().x - 1) * blockDim().x + threadIdx().x`", threads_of_grid="`gridDim().x * blockDim().x`",
+    thread_of_grid="`(blockIdx().x - 1) * blockDim().x + threadIdx().x`",
     neighbours_in_x="Let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
     warp_sum="`shfl_down_sync`", shuffle="`shfl_sync`", shuffle_down="`shfl_down_sync`",
     shuffle_xor="`shfl_xor_sync`", sync_warp="`sync_warp`", fence_of_block="`threadfence_block()`",

@@ -15,7 +15,7 @@ from profiler.analyse.causes.words.words import FastForms, Words
 NUMBA = Words(
     thread=("`cuda.threadIdx.x`", "`cuda.threadIdx.y`", "`cuda.threadIdx.z`"),
     block="`cuda.blockIdx`", block_in_x="`cuda.blockIdx.x`", threads_in_x="`cuda.blockDim.x`",
-    thread_of_grid="`cuda.grid(1)`", threads_of_grid="`cuda.gridsize(1)`",
+    thread_of_grid="`cuda.grid(1)`",
     neighbours_in_x="Let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     warp_sum="`cuda.shfl_down_sync`", shuffle="`cuda.shfl_sync`", shuffle_down="`cuda.shfl_down_sync`",
     shuffle_xor="`cuda.shfl_xor_sync`", sync_warp="`cuda.syncwarp`", fence_of_block="`cuda.threadfence_block()`",

@@ -38,7 +38,6 @@ class Words:
     block_in_x: str
     threads_in_x: str  # of a block
     thread_of_grid: str
-    threads_of_grid: str
     neighbours_in_x: str  # what makes neighbouring threads access neighbouring elements
     # What the lanes of a warp do together
     warp_sum: str

@@ -5,7 +5,7 @@ A store is in vain if its result is overwritten before anyone reads it, or if on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -20,11 +20,9 @@ from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses.scratch import find_scratch
-from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
-from profiler.analyse.causes.flow.memory.reduction_trees import find_global_trees
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.memory.repeated_stores import (
     count_in_a_row,
-    count_stored_again,
     find_other_loads,
     find_stores_alike,
     find_taken_back,
@@ -32,7 +30,6 @@ from profiler.analyse.causes.flow.memory.repeated_stores import (
     part_overwritten,
     sectors_by_place,
 )
-from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.text import whole_percent
 
@@ -72,43 +69,6 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.sectors or 0.0 for site in alike},
             {"stores_alike": count},
         )
-
-
-def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that store again to the addresses of other iterations or threads, if nothing in the kernel reads what they store.
-
-    All but the last store to each address are in vain.
-    """
-    if count_stored_again(evidence, evidence.of("global store")) < _OFTEN:
-        return  # a part of the stores repeats no more, and to find their arrays and loops takes longer
-    read = [find_pointers(evidence, load) for load in evidence.of("global load")]
-    if not all(read):
-        return  # any array may be read
-    stores = [
-        store
-        for store in evidence.of("global store")
-        if (loop := evidence.innermost_loop(store))
-        and stores_its_own(evidence, loop)
-        and ".STRONG" not in store.opcode
-        and (stored := find_pointers(evidence, store))
-        and all(stored.isdisjoint(arrays) for arrays in read)
-        and not part_overwritten(evidence, store)
-    ]
-    times = count_stored_again(evidence, stores)
-    if times < _OFTEN:
-        return
-    again = dict.fromkeys((one for store in stores for one in evidence.around(store)), 1 - 1 / times)
-    yield Candidate(
-        "redundant-global-stores",
-        f"A loop stores {times:,.0f} times as many bytes as device memory and L2 can have taken in: on average, each place is stored to at least that often, "
-        "and only what is stored last remains.",
-        "Let each thread come to places of its own: a loop that shares elements out among all threads of the grid goes on by "
-        f"{evidence.words.threads_of_grid}.",
-        evidence.without(again),
-        {store: store.sectors or 0.0 for store in stores},
-        {"stored_per_place": times},
-        in_triton="Let each program come to places of its own: a loop that shares blocks out among all programs goes on by `tl.num_programs(0)`.",
-    )
 
 
 def detect_taken_back(evidence: Evidence) -> Iterable[Candidate]:
@@ -166,33 +126,6 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.sectors or 0.0 for site in stores},
         {"scratch_pct": 100 * part},
     )
-
-
-def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the loads or the stores of a reduction that a block makes step by step in global memory, although shared memory could hold its sums.
-
-    As many instructions then access shared memory instead.
-    """
-    if not (parts := find_global_trees(evidence)):
-        return
-    loads = {site: part for site, part in parts.items() if site.kind == "global load"}
-    of_all = _in_shared_memory(evidence, parts)
-    by_loads = 2 * evidence.model.saved(_in_shared_memory(evidence, loads)) >= evidence.model.saved(of_all)
-    blamed = loads if by_loads else {site: part for site, part in parts.items() if site not in loads}
-    yield Candidate(
-        "redundant-global-loads" if by_loads else "redundant-global-stores",
-        "A block adds up what its threads hold, step by step in global memory: each step loads what the one before has stored there.",
-        f"Keep what is left of the sums in shared memory, or exchange it by shuffles ({evidence.words.shuffle_down}), and store only the result.",
-        of_all,
-        {site: (site.sectors or site.executed) * part for site, part in blamed.items()},
-        in_triton="Add up by `tl.sum`, and store only the result.",
-    )
-
-
-def _in_shared_memory(evidence: Evidence, parts: Mapping[Site, float]) -> Effect:
-    """Returns the effect of moving these parts of the accesses from global to shared memory: as many instructions are issued."""
-    fewer = evidence.without(parts)
-    return replace(fewer, resources={unit: fewer.resources.get(unit, 0.0) for unit in ("l1", "l2")})
 
 
 def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:

@@ -12,13 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.cause import (
     CONVERTING_FLOATS,
     IN_ANY_FUNCTIONS,
-    IN_FUNCTIONS,
     LOADED_DIFFERENCES,
 )
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.double_functions import (
     find_called_doubles,
-    find_divisions_of_doubles,
     find_inlined_doubles,
     find_spared_by_floats,
 )
@@ -266,7 +264,6 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {
             "fp64_instructions_pct": share,
             "fp64_busy_pct": busy,
-            IN_FUNCTIONS: _percent_in_functions(evidence, sites, find_divisions_of_doubles(evidence)),
             IN_ANY_FUNCTIONS: _percent_in_functions(evidence, sites, find_inlined_doubles(evidence)),
             # Where values become doubles or floats on the way, some doubles may be there by mistake.
             CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from profiler.analyse.causes.cause import TURNS_AT_ONCE
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.sharing_out import add_up_once
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -89,7 +88,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     exchange = evidence.without(parts)
     at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(inside, *_ONE_AFTER_ANOTHER)})
     turns = [known_turns(evidence, one) for one in sums]
-    figures = {**_as_figure(turns), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
+    figures = {**_as_figure(turns), "turns_at_once": float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
     is_for_loads = waiting > exchanging
     # With blocks of several rows, the loads of a turn are under way together, and those of the next turn come after them.

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, VOTES, Kind, Site
@@ -25,7 +24,6 @@ from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.memory.staging import TURNS_WORTH_IT
 from profiler.analyse.causes.flow.pointers import find_pointers
-from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES
 
@@ -160,55 +158,6 @@ def _part_going(site: Site, exchanging: Set[Site]) -> float:
     """Returns which part of an instruction goes. The values have to be added up anyway, so that only the idle lanes of that arithmetic go."""
     adds_up = site in exchanging and site.kind not in _FOR_OTHERS and site.instruction.name != "SHFL"
     return site.idle_share if adds_up else 1.0
-
-
-def find_global_trees(evidence: Evidence) -> dict[Site, float]:
-    """Returns the accesses by which the threads of a block add up values in global memory, step by step, with the part that shared memory spares.
-
-    A barrier orders the threads of a block alone: the loop could not read what other blocks store to the array. Fewer threads act
-    in each step, and at most half of all. So most of what they store are parts of sums, which are nobody's result. If the kernel
-    has not stored the values there itself before the loop, each thread still loads once.
-    """
-    meeting = _own_barriers(evidence)
-    found: dict[Site, float] = {}
-    for loop in meeting:
-        stores = [site for site in evidence.inside(loop) if _is_step_in_global(evidence, meeting, loop, site)]
-        entering = evidence.last_before(stores[0].function, loop) if stores else None
-        if entering is None:
-            continue
-        arrays = frozenset[str]().union(*(find_pointers(evidence, site) for site in stores))
-        of_sums = [
-            site
-            for site in evidence.by_function[stores[0].function]
-            if site.kind in ("global load", "global store") and find_pointers(evidence, site) == arrays
-        ]
-        stored = [
-            site for site in of_sums if site.kind == "global store" and site.instruction.offset <= loop.end
-        ]
-        loads = [site for site in of_sums if site.kind == "global load"]
-        loaded = sum(site.lane_executions for site in loads)
-        is_given = all(site.instruction in loop for site in stored)
-        needed = len(stores) * entering.executed * LANES if is_given else 0.0
-        spared = max(0.0, 1 - needed / loaded) if loaded else 0.0
-        found |= dict.fromkeys(stored, 1.0) | dict.fromkeys(loads, spared)
-    return found
-
-
-def _is_step_in_global(evidence: Evidence, meeting: Mapping[Loop, Site], loop: Loop, site: Site) -> bool:
-    """Returns whether a store puts back what a thread made of the value at this place of an array and of one at another place."""
-    if (
-        site.kind != "global store"
-        or ".STRONG" in site.opcode
-        or evidence.innermost_loop(site) != loop
-        or site not in find_steady(evidence, loop).accesses
-        or _part_acting(evidence, meeting, site) > _HALF
-    ):
-        return False
-    array, makers = find_pointers(evidence, site), _makers_in_turn(evidence, site)
-    loads = [one for one in makers if one.kind == "global load" and one.instruction in loop]
-    is_own = [address_of(one) == address_of(site) for one in loads]
-    is_same_array = all(find_pointers(evidence, one) == array for one in loads)
-    return bool(array) and is_same_array and any(is_own) and not all(is_own)
 
 
 def _own_barriers(evidence: Evidence) -> dict[Loop, Site]:

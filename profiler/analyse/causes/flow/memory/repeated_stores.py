@@ -6,7 +6,7 @@ counter shows that, and all other requests wait behind them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from profiler.analyse.causes.flow.memory.repeated_loads import (
 from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
-from profiler.catalog.metrics import LANES, SECTOR_BYTES, SIZE_OF_L2
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # L2's cycles for a sector, measured on an H200 with `scaled_by_all` of one_place.cu in tests/data/causes, which does little else. At its
 # peak, a slice moves two sectors a cycle ("NVIDIA A100 Tensor Core GPU Architecture": 5,120 bytes from 80 slices).
@@ -134,17 +134,6 @@ def _come_to_the_same(
     first, second = (sum(one.executed for one in each) for each in (some, others))
     places, more = sorted(({addresses[one] for one in each} for each in (some, others)), key=len)
     return 0 < max(first, second) <= NEARLY_ALIKE * min(first, second) and places <= more
-
-
-def count_stored_again(evidence: Evidence, stores: Iterable[Site]) -> float:
-    """Returns how often, at least and on average, these stores store to each place.
-
-    All places together have no more bytes than device memory took in and L2 can hold.
-    """
-    in_l2, written = (evidence.find(name) for name in (SIZE_OF_L2, "dram_bytes_written"))
-    if not in_l2 or written is None:
-        return 0.0
-    return sum(store.bytes_of_lanes for store in stores) / (in_l2 + written)
 
 
 def is_read_past_barrier(evidence: Evidence, store: Site) -> bool:

@@ -76,51 +76,6 @@ def test_without_a_store_in_each_turn_the_loads_of_four_turns_are_issued_togethe
     assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(saved)
 
 
-# Each turn of a loop copies an element: 800 stores of 128 bytes.
-COPY = {
-    "pointers": "LDC.64 R2, c[0x0][0x210]",
-    "others": "LDC.64 R8, c[0x0][0x218]",
-    "load": ("LDG.E R4, [R2.64]", 800.0),
-    "store": ("STG.E [R8.64], R4", 800.0),
-    "next": ("IADD3 R2, R2, 0x4, RZ", 800.0),
-    "place": ("IADD3 R8, R8, 0x4, RZ", 800.0),
-    "end": ("@P0 BRA 0x20", 800.0),
-    "exit": "EXIT",
-}
-
-
-def copied(in_l2=40_000.0, written=11_200.0, **changed):
-    figures = {"device__attribute_l2_cache_size": in_l2, "dram_bytes_written": written}
-    return list(
-        redundant_stores.detect_stored_again(evidence_of(*(COPY | changed).values(), figures=figures))
-    )
-
-
-def test_a_loop_that_stores_twice_as_much_as_there_can_be_places_is_half_in_vain():
-    (candidate,) = copied()
-    assert "stores 2 times as many bytes as device memory and L2 can have taken in" in candidate.sentence
-    assert candidate.effect.resources["lsu"] == pytest.approx(1 / 2)  # loads for it, too
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"written": 11_300.0},  # more places
-        {"in_l2": 40_100.0},
-        {"load": ("LDG.E R4, [R8.64]", 800.0)},  # what is stored may be loaded
-        {"exit": "LDG.E R6, [R8.64]"},  # also behind the loop
-        {"exit": "LDG.E R6, [R20.64]"},  # or, perhaps, by an address of which nothing is known
-        {"load": ("FADD R4, R4, R6", 800.0)},  # each turn starts from what the one before has stored
-        {"next": ("BAR.SYNC 0x0", 800.0)},  # other threads may have loaded it meanwhile
-        {"store": ("STG.E.STRONG.GPU [R8.64], R4", 800.0)},
-        {"place": ("NOP", 800.0)},  # one place, which has a cause of its own
-        {"end": ("NOP", 800.0)},  # no loop
-    ],
-)
-def test_places_that_may_be_read_or_are_many_are_stored_to_for_a_reason(changed):
-    assert copied(**changed) == []
-
-
 CYCLES = "lts__cycles_elapsed.max"  # of L2
 LENGTH = ("LDC.64 R2, c[0x0][0x210]", "S2R R5, SR_TID.X", "S2R R6, SR_CTAID.X")
 
