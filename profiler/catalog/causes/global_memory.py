@@ -63,7 +63,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
             "Loads that hold the kernel up and request many times the bytes that device memory delivers; loads whose address says that they repeat: "
             "in a loop or a later one, in all rows of a block, or for all indices with the same remainder. What many blocks load alike, if device memory "
             "delivers it to each of them, or if L2 does and is as fast as it can be; then also the neighbours of a point, which others load as well. "
-            "Sums that a block makes step by step in global memory count too. Where blocks load the same data, the sums that they exchange between threads go with these loads."
+            "Where blocks load the same data, the sums that they exchange between threads go with these loads."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
         remedy="Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
@@ -74,11 +74,10 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="What is stored is overwritten before anyone reads it, or is read by the block alone.",
         detected=(
             "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; "
-            "or loops that store at least twice as much as device memory and L2 can have taken in; or sums that a block makes step by step in global memory; "
-            "or an array there that a block fills, reads once and overwrites in each turn of a loop."
+            "or an array in global memory that a block fills, reads once and overwrites in each turn of a loop."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
-        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; keep sums of a block in shared memory.",
+        remedy="Store once, after the loop, or in one thread; keep in registers or shared memory what only the block reads.",
         leaves=("tensor",),
     ),
     _kind(
@@ -88,6 +87,14 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         example="`__constant__ float curve[256]`, with curve[pixel] of another pixel for each lane.",
         remedy="Put the table into shared or global memory.",
         leaves=WORK,
+    ),
+    _kind(
+        name="constant-cache-misses",
+        what="Warps wait for constants, because a loop reads more of them than the small cache of constants holds.",
+        detected="Share of the waiting for the cache of constants (`imc_miss`).",
+        example="`__constant__ float4 atoms[4000]`, of which each thread reads all, one after the other.",
+        remedy="Let each thread take several elements, so that a constant serves all of them; or pass the constants through shared memory.",
+        leaves=("dram", "tensor", "fp64", "xu"),
     ),
     _kind(
         name="register-spills",

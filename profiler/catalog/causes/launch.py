@@ -28,7 +28,7 @@ LAUNCH: tuple[CauseKind, ...] = (
     _kind(
         name="load-imbalance",
         what="Some SMs, blocks or warps have much more to do than others.",
-        detected="Cycles in which SMs are active, least against most, and warps missing beside a long one; or launched blocks of which most have no work.",
+        detected="Cycles in which SMs are active, least against most, and warps missing beside a long one; loops in which few warps execute more than a warp of each round does; or launched blocks of which most have no work.",
         example="Row i takes i steps, and blocks are rows.",
         remedy="Share the work out evenly: sort by length, split long rows, or let blocks fetch work from a counter.",
         leaves=(*LOCAL, "l1", "l2", "lsu"),

@@ -61,6 +61,7 @@ DETECTORS: tuple[Detector, ...] = (
     compilation.detect_spills,
     atomics.detect_atomics,
     constants.detect_divergent_constants,
+    constants.detect_constant_misses,
     bank_conflicts.detect_bank_conflicts,
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,

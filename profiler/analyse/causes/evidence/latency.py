@@ -27,6 +27,7 @@ ONE_SLICE = "one slice of l2"  # to which all threads store
 DISPATCH = "dispatch"
 BARRIER = "barrier"
 NO_INSTRUCTION = "no_instruction"  # the next one is not in the instruction cache
+NO_CONSTANT = "imc_miss"  # what an instruction names is not in the cache of constants
 UNNAMED = "unnamed"  # all waiting of a recording that gives no reasons
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.

@@ -79,6 +79,28 @@ def find_missing_warps(evidence: Evidence) -> float:
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
 
 
+def find_lonely_loops(evidence: Evidence) -> dict[Site, float]:
+    """Returns loops that warps of few SMs enter, in which such a warp executes more than one does on average, and how many times as much.
+
+    One thread that adds up what all have computed is an example. If it executes more than a warp of each round of blocks, the loop lasts
+    for longer than all of them may, while at least half of the SMs have nothing to do.
+    """
+    warps, sms = evidence.shape.warps if evidence.shape else 0, evidence.find("sms")
+    if not warps or not sms:
+        return {}
+    found: dict[Site, float] = {}
+    for function, loops in evidence.loops.items():
+        for loop in loops:
+            inside, before = evidence.inside(loop), evidence.last_before(function, loop)
+            if before is None or not inside or 2 * before.executed > min(sms, warps):
+                continue
+            each = sum(site.executed for site in inside) / before.executed
+            times = each * warps / evidence.executed
+            if times > max(1.0, count_waves(evidence)):
+                found |= dict.fromkeys(inside, times)
+    return found
+
+
 @kept
 def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the code in which one warp of a block works without the others, with the part of the missing warps that its idle lanes explain.

@@ -54,6 +54,7 @@ IN_TRITON = {
     "machine code.",
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "
     "same block.",
+    "constant-cache-misses": "Give each program more elements (a larger BLOCK), so that each constant that is fetched serves all of them.",
     "divergent-constants": "Load the table from global memory (`tl.load`), from which L1 serves at once all lanes that read the same 128 bytes.",
     "grid-too-small": "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several programs that share "
     "one result, each with a part of what a loop counts (split-k with `tl.atomic_add` for sums, or a second kernel that combines the parts, as for a softmax).",

@@ -1,12 +1,12 @@
-"""Detects lookups in constant memory whose lanes look at different places."""
+"""Detects lookups in constant memory whose lanes look at different places, and constants that their cache does not hold."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import CONSTANTS, L2_CYCLES, Effect
+from profiler.analyse.causes.evidence.latency import CONSTANTS, L2_CYCLES, NO_CONSTANT, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -49,6 +49,28 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         ),
         {site: evidence.charged[site].total for site in sites},
         {"waiting_pct": waiting, "constants_busy_pct": busy},
+    )
+
+
+def detect_constant_misses(evidence: Evidence) -> Iterable[Candidate]:
+    """Names waiting for constants that all lanes read alike, but that their cache does not hold.
+
+    With several elements in a thread, a constant is fetched once for all of them. The bound allows for all else in the loops that they may share.
+    """
+    if not (waiting := 100 * evidence.time_of(evidence.sites, NO_CONSTANT)):
+        return
+    in_loops = [site for site in evidence.sites if evidence.innermost_loop(site)]
+    # The first constants of a kernel wait behind those of loops, although each warp reads them once.
+    blamed = [site for site in in_loops if evidence.charged[site][NO_CONSTANT]] or evidence.sites
+    yield Candidate(
+        "constant-cache-misses",
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for constants, of which the kernel reads more than their cache holds.",
+        "Let each thread take several elements, such as eight, so that each constant that is fetched serves all of them. Or pass the constants through "
+        "shared memory, a part at a time.",
+        Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_CONSTANT)),
+        {site: evidence.charged[site][NO_CONSTANT] for site in blamed},
+        {"waiting_pct": waiting},
+        regrouped=evidence.without(dict.fromkeys(in_loops, EIGHTFOLD)).resources,
     )
 
 

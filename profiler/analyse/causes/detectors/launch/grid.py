@@ -24,6 +24,7 @@ from profiler.analyse.causes.flow.working_blocks import (
     count_waves,
     count_working_blocks,
     find_lone_warps,
+    find_lonely_loops,
     find_missing_warps,
     may_be_fewer,
     part_working,
@@ -37,6 +38,14 @@ _OF_LAST_BLOCKS = 0.01  # of the instructions: a block at the end of the data ma
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
+_SHARE_LONELY = (
+    "Share the turns of this loop out, as far as none needs the one before: among all threads of a block, or in a kernel of its own among all blocks. "
+    "A sum can be made of parts, which shuffles and atomics add up."
+)
+_SHARE_LONELY_IN_TRITON = (
+    "Share the turns of this loop out, as far as none needs the one before, among all programs: in a kernel of its own, for example. A sum can be made "
+    "of parts, by `tl.sum` and `tl.atomic_add`."
+)
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LONGER_WORK = "some warps work much longer than those beside them"
 _EARLIER_END = "most likely, some warps end long before others, which do more or wait longer"
@@ -181,6 +190,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if saves <= 0:
         return
     uneven = _find_uneven_loops(evidence)
+    lonely = find_lonely_loops(evidence) if of_sms >= of_warps else {}
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
         sentence = f"On average, an SM holds {held} % of the warps that fit: {_LONGER_WORK if uneven else _EARLIER_END}."
@@ -188,6 +198,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     elif _differ_by_a_block(evidence):
         sentence = f"{of_active}: some have a block more than others."
         advice, in_triton = (_AS_MANY_BLOCKS.format(sms, what) for what in ("blocks", "programs"))
+    elif lonely:
+        most = max(lonely.values())
+        sentence = f"{of_active}: in a loop that few warps enter, each of them executes {most:,.0f} times as much as a warp does on average."
+        advice, in_triton = _SHARE_LONELY, _SHARE_LONELY_IN_TRITON
     else:
         sentence = f"{of_active}: some blocks take longer than the rest."
         advice, in_triton = _advise_on_lengths(
@@ -197,10 +211,12 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         "load-imbalance",
         sentence,
         advice,
-        weights=uneven or _busiest_code(evidence),
+        weights={site: float(site.instruction.samples or 0) for site in lonely}
+        or uneven
+        or _busiest_code(evidence),
         evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
         saves=saves,
-        blames_lines=bool(uneven),
+        blames_lines=bool(lonely or uneven),
         in_triton=in_triton,
     )
 

@@ -4,7 +4,11 @@ import pytest
 from made_evidence import change_instruction, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid
-from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_lone_warps
+from profiler.analyse.causes.flow.working_blocks import (
+    count_working_blocks,
+    find_lone_warps,
+    find_lonely_loops,
+)
 
 TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
@@ -160,3 +164,28 @@ def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_alone(executed
     for site, samples in zip(evidence.sites, (30, 10, 60, 0), strict=True):
         change_instruction(site, samples=samples)
     assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)
+
+
+# 1,000 blocks of 8 warps execute a million instructions. In front of a loop of two instructions, so many warps arrive.
+def with_lonely_loop(entering=1.0, turns=300.0, waves=1.0, sms=132.0):
+    loop = (("FADD R4, R4, R5", entering * turns), ("@P0 BRA 0x20", entering * turns))
+    code = (("FFMA R2, R3, R4, R2", 999_000.0), ("MOV R4, RZ", entering), *loop, ("EXIT", 400.0))
+    return evidence_of(*code, figures={"waves": waves} | ({"sms": sms} if sms else {}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "times"),
+    [
+        ({}, 4.8),  # 600 instructions, where a warp executes 125 on average
+        ({"turns": 62.0}, None),  # no more than others
+        ({"waves": 4.7}, 4.8),
+        ({"waves": 4.9}, None),  # all rounds of blocks take longer
+        ({"entering": 66.0}, 4.6),
+        ({"entering": 67.0}, None),  # over half of the SMs may have such a warp
+        ({"sms": None}, None),
+    ],
+)
+def test_a_loop_that_few_warps_enter_lasts_for_longer_than_all_rounds_of_blocks(changed, times):
+    lonely = find_lonely_loops(with_lonely_loop(**changed))
+    assert {site.instruction.line for site in lonely} == (set() if times is None else {3, 4})
+    assert times is None or max(lonely.values()) == pytest.approx(times, abs=0.05)
