@@ -90,7 +90,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="constant-cache-misses",
-        what="Warps wait for constants, because a loop reads more of them than the small cache of constants holds.",
+        what="Warps wait for constants that are not in their small cache, as where a loop reads more of them than it holds.",
         detected="Share of the waiting for the cache of constants (`imc_miss`).",
         example="`__constant__ float4 atoms[4000]`, of which each thread reads all, one after the other.",
         remedy="Let each thread take several elements, so that a constant serves all of them; or pass the constants through shared memory.",

@@ -18,8 +18,8 @@ _SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
 # Before a block looks anything up in shared memory, it waits for the table from L2.
 _LOOKUPS_FOR_A_COPY = L2_CYCLES / (2 * LANES)
 _IN_SHARED_MEMORY = (
-    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
-    "where neighbouring lanes read neighbouring elements{}."
+    "Put the table into shared memory: with rows of an odd number of words where lanes read different rows, and with copies for groups of lanes where data "
+    "sends many of them to the same banks. Or put it into global memory, where neighbouring lanes read neighbouring elements{}."
 )
 _IN_GLOBAL_MEMORY = (
     "Put the table into global memory{}, from which L1 serves at once all lanes that read the same 128 bytes. Shared memory serves any "
@@ -53,7 +53,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_constant_misses(evidence: Evidence) -> Iterable[Candidate]:
-    """Names waiting for constants that all lanes read alike, but that their cache does not hold.
+    """Names waiting for constants that all lanes read alike, and that are not in their cache: a loop may read more than it holds.
 
     With several elements in a thread, a constant is fetched once for all of them. The bound allows for all else in the loops that they may share.
     """
@@ -64,7 +64,7 @@ def detect_constant_misses(evidence: Evidence) -> Iterable[Candidate]:
     blamed = [site for site in in_loops if evidence.charged[site][NO_CONSTANT]] or evidence.sites
     yield Candidate(
         "constant-cache-misses",
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for constants, of which the kernel reads more than their cache holds.",
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for constants that are not in their cache.",
         "Let each thread take several elements, such as eight, so that each constant that is fetched serves all of them. Or pass the constants through "
         "shared memory, a part at a time.",
         Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_CONSTANT)),

@@ -135,15 +135,12 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
     fragments = evidence.of("tensor") or any(site.opcode.startswith(("LDSM", "STSM")) for site in accesses)
     width = _FRAGMENT_BYTES if fragments else worst.width // 8
     if width > _BANK_BYTES:
-        return (
-            f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
-            + ("" if fragments else " (one word more is enough where the code asks for single words)")
-        )
+        return f"Choose a row length that is an odd multiple of {width} bytes, which keeps accesses of this width aligned"
     threads = evidence.shape.block[0] if evidence.shape else LANES
     if threads < LANES and LANES % threads == 0 and _ways(worst) <= LANES / threads:
         return (
             f"Choose a row length for which the {LANES // threads} rows of {threads} threads in a warp start {threads} banks apart "
-            f"({threads} words more than a multiple of {LANES}, where neighbours access neighbouring words)"
+            f"(an odd multiple of {threads} words, where neighbours access neighbouring words)"
         )
     widest = max(site.width // 8 for site in accesses)
     aligned = (
