@@ -62,9 +62,10 @@ int main(int argc, char** argv) {
   p.kernel<float>("potential_eight", SIDE * SIDE, place, [=] { potential_eight<<<fewer, block>>>(out, step, CHARGES); });
   p.kernel<float>("potential_staged", SIDE * SIDE, place, [=] { potential_staged<<<grid, block>>>(given, out, step, CHARGES); });
 
-  // So few charges stay in the cache.
+  // So few charges stay in the cache once they have come.
   constexpr int FEW = 64;
   p.set(1e-4);
   p.kernel<float>("potential_of_few", SIDE * SIDE, place, [=] { potential_each<<<grid, block>>>(out, step, FEW); });
+  p.kernel<float>("potential_eight_of_few", SIDE * SIDE, place, [=] { potential_eight<<<fewer, block>>>(out, step, FEW); });
   return p.end();
 }
