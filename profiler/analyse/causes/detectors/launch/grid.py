@@ -80,6 +80,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not of_others:
         return
     launched = count_blocks(evidence)
+    at_once = launched * part_working(evidence) / waves
     shares_most = launched / blocks >= sms / launched
     advice, in_triton = advise_more_blocks(evidence, chains, blocks < launched and shares_most)
     idle = max(0.0, 1 - blocks / sms)
@@ -91,14 +92,14 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
         "load-imbalance" if is_for_few else "grid-too-small",
-        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
+        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {at_once:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
         advice,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
             "waves": waves,
             "sms": sms,
-            "blocks_at_once": blocks / waves,
+            "blocks_at_once": at_once,
             "idle_sms_pct": 100 * idle,
             "empty_places_pct": 100 * (1 - waves),
         },
