@@ -124,7 +124,7 @@ def _are_pieces(threads: set[int], loads: Iterable[int], steps: Iterable[int]) -
     if len(words) < sum(map(len, pieces)):
         return False
     reach = max(words) - min(words)
-    return all(words.isdisjoint(word + step for word in words) for step in steps if step <= reach)
+    return all(words.isdisjoint(word + step for word in words) for step in steps if abs(step) <= reach)
 
 
 def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
