@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from profiler.analyse.causes.cause import (
     name_and_place,
     place_text,
 )
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import choice_of, short_name
 from profiler.analyse.recording.languages import Language, language_of
@@ -319,15 +321,25 @@ def saves_text(cause: Cause) -> str:
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
-    """Returns what the first causes save together, if they hide each other."""
-    others = len(hidden_together(causes)) - 1
-    if others < 1:
+    """Returns what the first causes save together, if they hide each other, and which of them are hidden if not all of them are."""
+    first = hidden_together(causes)
+    others = first[1:]
+    if not others:
         return ""
-    names = [one.cause for one in causes[1 : others + 1]]
-    few = listed(names) if others <= _MOST_NAMED else f"the next {others} causes"
-    rest = name_and_place(causes[1]) if others == 1 else few
-    together = saving(causes[others].saves_pct.together or 0.0)
-    return f"With {rest} removed as well, likely to save {together} %: they hide each other."
+    names = [one.cause for one in others]
+    few = listed(names) if len(names) <= _MOST_NAMED else f"the next {len(names)} causes"
+    rest = name_and_place(others[0]) if len(others) == 1 else few
+    together = saving(others[-1].saves_pct.together or 0.0)
+    hidden = [one.cause for before, one in pairwise(first) if _is_hidden(before, one)]
+    how = f"the others hide {listed(hidden)}" if 0 < len(hidden) < len(others) else "they hide each other"
+    return f"With {rest} removed as well, likely to save {together} %: {how}."
+
+
+def _is_hidden(before: Cause, cause: Cause) -> bool:
+    """Returns whether a cause leaves clearly less of the time that those before it leave than it would by itself."""
+    one_by_one = 100 - (before.saves_pct.together or before.saves_pct.expected)
+    one_by_one *= 1 - cause.saves_pct.expected / 100
+    return one_by_one - (100 - (cause.saves_pct.together or 0.0)) >= 100 * WORTH_A_CHANGE
 
 
 def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
@@ -345,7 +357,7 @@ def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
 
 
 def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
-    """Returns the first causes that hide each other; none if they save no more together than one after the other."""
+    """Returns the first causes, up to one that others hide; none if they save no more together than one after the other."""
     left = 1.0
     for place, one in enumerate(causes):
         left *= 1 - one.saves_pct.expected / 100
