@@ -10,6 +10,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import (
+    HIDING_EACH_OTHER,
     UNCOUNTED,
     Cause,
     CodePlace,
@@ -29,23 +30,22 @@ from profiler.catalog.causes import LAST_WAVE, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_all
-from profiler.text import duration, listed, saving, short_place
+from profiler.text import duration, listed, saving, short_place, whole_percent
 
 _NO_BOUND_PCT = 90
 # Of the first causes of blind tests that were right, 95 in 100 saved less than twice what was expected: a larger bound excludes little.
 _TELLING_BOUND = 2.0
 WEAK_PCT = 10
 _ALL_PCT = 100
-# Percent. Causes hide each other if removing both saves so much more than removing one after the other would: the work of each
-# needs nearly all of the time by itself.
-_HIDDEN_PCT = 10
 _HALF_PCT = 50
 _AT_A_GLANCE = 240  # characters of advice: two and a half lines of a terminal of 100 columns
 _MOST_NAMED = 2
 _BETWEEN_SENTENCES = re.compile(r"(?<=\.) (?=[A-Z])")
 _MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
+NOTHING_FOUND = (
+    f"No cause was found whose removal would save {whole_percent(100 * WORTH_A_CHANGE)} % of the time."
+)
 
 NO_LINES = "No source lines are recorded"
 _LINES_OF_CUDA, _LINES_OF_CUPY = "-lineinfo", "-lineinfo (CuPy: `options=('-lineinfo',)`)"
@@ -361,7 +361,7 @@ def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
     left = 1.0
     for place, one in enumerate(causes):
         left *= 1 - one.saves_pct.expected / 100
-        if (one.saves_pct.together or 0.0) - 100 * (1 - left) >= _HIDDEN_PCT:
+        if (one.saves_pct.together or 0.0) - 100 * (1 - left) >= 100 * HIDING_EACH_OTHER:
             return causes[: place + 1]
     return []
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
 
-from profiler.analyse.causes.cause import NOT_AT_A_CEILING, Cause
+from profiler.analyse.causes.cause import HIDING_EACH_OTHER, Cause
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import combine
 from profiler.analyse.causes.evidence.time_model import TimeModel
@@ -110,7 +110,7 @@ def _hide_each_other(
     """Returns whether two changes save far more together than one after the other: each spares a unit that needs nearly all of the time."""
     both = {one: expected[one], other: expected[other]}
     left = prod(1 - part for part in both.values())
-    return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING
+    return saved_together(model, both) - (1 - left) >= HIDING_EACH_OTHER
 
 
 def _do_the_same(one: Candidate, other: Candidate) -> bool:

@@ -81,9 +81,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     if not sums:
         return
     parts = _gone_with_any(one.parts for one in sums)
-    inside = _gone_with_any(
-        dict.fromkeys(evidence.inside(one.loop), max(one.parts.values())) for one in sums
-    )
+    inside = _gone_with_any(dict.fromkeys(evidence.inside(one.loop), max(one.parts.values())) for one in sums)
     loads = [site for site in inside if site.kind == "global load"]
     exchange = evidence.without(parts)
     at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(inside, *_ONE_AFTER_ANOTHER)})
