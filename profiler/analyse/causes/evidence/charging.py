@@ -86,7 +86,7 @@ def charge_waits(
     return charged
 
 
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
+def _suspected(sites: Sequence[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
     """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: dict[str, float] = {}
@@ -143,7 +143,7 @@ def _share_pipes(charged: Mapping[Site, Waits]) -> None:
                 charged[site][_FULL_PIPE] = samples * part / executed
 
 
-def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:
+def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> bool:
     """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy. No warp waits for an atomic whose result is
@@ -168,7 +168,7 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     return issued.mean * each >= _LONGEST_LATENCY or 0 < longest <= of_results
 
 
-def _part_in_l1(figures: Mapping[str, float], sites: Iterable[Site], waits: float) -> float:
+def _part_in_l1(figures: Mapping[str, float], sites: Sequence[Site], waits: float) -> float:
     """Returns the part of the waits for loads whose lines are all in L1; 0 while L1 is busy, since no wait is sure to be short then."""
     if not waits or figures.get("l1_pct", 100.0) > _MEMORY_IS_BUSY:
         return 0.0
