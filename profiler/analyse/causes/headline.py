@@ -186,16 +186,11 @@ def _without_cause(diagnosis: Diagnosis) -> str:
         return NOTHING_RECORDED
     if UNCOUNTED in diagnosis.unseen:
         looked = "Most causes" if diagnosis.can_look else "Causes"
-        unseen = f"{looked} cannot be looked for: it is not recorded {_listed(diagnosis.unseen)}."
+        unseen = f"{looked} cannot be looked for: it is not recorded {listed(diagnosis.unseen)}."
         return f"{diagnosis.shown} {unseen}".lstrip()
     return " ".join(
         filter(None, [NOTHING_FOUND, diagnosis.shown, f"Not recorded: {', '.join(diagnosis.unseen)}."])
     )
-
-
-def _listed(unseen: Sequence[str]) -> str:
-    *others, last = unseen
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
@@ -233,7 +228,7 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
         return ""
     if first.saves_pct.expected >= _NO_BOUND_PCT:
         return ""
-    return f" Other causes may be hidden: it is not recorded {_listed(unseen)}."
+    return f" Other causes may be hidden: it is not recorded {listed(unseen)}."
 
 
 def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:

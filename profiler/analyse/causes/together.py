@@ -14,6 +14,7 @@ from profiler.analyse.causes.cause import HIDING_EACH_OTHER, Cause
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import combine
 from profiler.analyse.causes.evidence.time_model import TimeModel
+from profiler.text import without_capital
 
 # Groups of causes of which one change removes several, if they name the same instructions: it does once what is done again, or
 # accesses at once what lies together.
@@ -52,7 +53,7 @@ def advise_after(cause: Cause, before: Collection[str]) -> str:
     instead = next(
         (said for (one, other), said in _INSTEAD.items() if one == cause.cause and other in before), ""
     )
-    return f"{instead}: {cause.try_[0].lower()}{cause.try_[1:]}" if instead else cause.try_
+    return f"{instead}: {without_capital(cause.try_)}" if instead else cause.try_
 
 
 def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:

@@ -64,7 +64,7 @@ _MEMORY_IS_BUSY = 50.0
 
 
 def charge_waits(
-    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool = False
+    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool
 ) -> dict[Site, Waits]:
     """Returns the waiting that each instruction causes, by reason, in any unit.
 

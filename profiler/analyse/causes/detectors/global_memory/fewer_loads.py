@@ -40,7 +40,7 @@ def without_hits(
     loads: Sequence[Site],
     part: float,
     fixed: Mapping[Site, float],
-    is_moved: bool = False,
+    is_moved: bool,
 ) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1, not counting the hits of `fixed` loads.
 

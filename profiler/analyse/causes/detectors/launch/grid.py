@@ -29,13 +29,13 @@ from profiler.analyse.causes.flow.working_blocks import (
     part_working,
 )
 from profiler.catalog.causes import TOO_SHORT
-from profiler.text import counted, whole_percent
+from profiler.text import counted, whole_percent, without_capital
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 _OF_LAST_BLOCKS = 0.01  # of the instructions: a block at the end of the data may leave out as many
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
-_SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
+_SHARE_IF_UNEVEN = f"If some do more than others, {without_capital(_SHARE_EVENLY)}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LONGER_WORK = "some warps work much longer than those beside them"
