@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.blame import Waits, charge
@@ -217,7 +217,7 @@ def count_cycles_in_l1(site: Site) -> float:
     return (site.sectors or 0.0) / SECTORS_A_CYCLE
 
 
-def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
+def count_waits(sites: Sequence[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
     """Returns how often warps wait for results of these kinds, by the number of memory lines that are waited for together.
 
     A warp waits once for all that it requests before it waits or branches. Requests from before that wait make progress during it, so
@@ -227,7 +227,6 @@ def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> 
     asked, waited_at = 0.0, -1
     requested: dict[str, int] = {}  # by register, the index of the request that writes it
     lines: set[object] = set()
-    sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
     has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
     waits = defaultdict(float, {1: sum(site.executed for site in for_copies) if has_copies else 0.0})
