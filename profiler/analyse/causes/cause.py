@@ -17,6 +17,9 @@ WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 # A busy unit is no ceiling if a tenth of the time, or of its own work, could be saved, such as by moving only the bytes that are used.
 NOT_AT_A_CEILING = 0.1
+# Causes hide each other if removing both saves this much more of the time than removing one after the other would: the work of each needs
+# nearly all of the time by itself.
+HIDING_EACH_OTHER = 0.1
 # Figures in the `evidence` of a cause that decide the order of the causes.
 WAITING_FOR_TILES = "waiting_for_tiles_pct"  # for loads of tiles that the same turn of a loop uses
 IN_A_REGISTER = "loaded_again_pct"  # the part of the loaded bytes that each lane could keep in a register

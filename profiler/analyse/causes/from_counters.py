@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.evidence.time_shares import UNITS
 from profiler.catalog.metrics import BY_NAME
-from profiler.text import whole_percent
+from profiler.text import whole_percent, without_capital
 
 # A unit that works for less than half of the time idles for most of it.
 _MOST_OF_THE_TIME_PCT = 50.0
@@ -86,4 +86,4 @@ def _for_what(reason: str) -> str:
     """Returns what the catalogue says of a stall reason, inside a sentence."""
     metric = BY_NAME.get(f"stall_{reason}")
     doc = metric.doc.rstrip(".").partition(":")[0] if metric else ""
-    return f"{doc[:1].lower()}{doc[1:]}" if doc.startswith("Waiting") else f"stalled ({reason})"
+    return without_capital(doc) if doc.startswith("Waiting") else f"stalled ({reason})"

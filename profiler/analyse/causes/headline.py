@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import (
+    HIDING_EACH_OTHER,
     UNCOUNTED,
     Cause,
     CodePlace,
@@ -18,6 +20,7 @@ from profiler.analyse.causes.cause import (
     name_and_place,
     place_text,
 )
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import choice_of, short_name
 from profiler.analyse.recording.languages import Language, language_of
@@ -27,23 +30,22 @@ from profiler.catalog.causes import LAST_WAVE, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_all
-from profiler.text import duration, listed, saving, short_place
+from profiler.text import duration, listed, saving, short_place, whole_percent
 
 _NO_BOUND_PCT = 90
 # Of the first causes of blind tests that were right, 95 in 100 saved less than twice what was expected: a larger bound excludes little.
 _TELLING_BOUND = 2.0
 WEAK_PCT = 10
 _ALL_PCT = 100
-# Percent. Causes hide each other if removing both saves so much more than removing one after the other would: the work of each
-# needs nearly all of the time by itself.
-_HIDDEN_PCT = 10
 _HALF_PCT = 50
 _AT_A_GLANCE = 240  # characters of advice: two and a half lines of a terminal of 100 columns
 _MOST_NAMED = 2
 _BETWEEN_SENTENCES = re.compile(r"(?<=\.) (?=[A-Z])")
 _MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
-NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
+NOTHING_FOUND = (
+    f"No cause was found whose removal would save {whole_percent(100 * WORTH_A_CHANGE)} % of the time."
+)
 
 NO_LINES = "No source lines are recorded"
 _LINES_OF_CUDA, _LINES_OF_CUPY = "-lineinfo", "-lineinfo (CuPy: `options=('-lineinfo',)`)"
@@ -184,16 +186,11 @@ def _without_cause(diagnosis: Diagnosis) -> str:
         return NOTHING_RECORDED
     if UNCOUNTED in diagnosis.unseen:
         looked = "Most causes" if diagnosis.can_look else "Causes"
-        unseen = f"{looked} cannot be looked for: it is not recorded {_listed(diagnosis.unseen)}."
+        unseen = f"{looked} cannot be looked for: it is not recorded {listed(diagnosis.unseen)}."
         return f"{diagnosis.shown} {unseen}".lstrip()
     return " ".join(
         filter(None, [NOTHING_FOUND, diagnosis.shown, f"Not recorded: {', '.join(diagnosis.unseen)}."])
     )
-
-
-def _listed(unseen: Sequence[str]) -> str:
-    *others, last = unseen
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
@@ -231,7 +228,7 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
         return ""
     if first.saves_pct.expected >= _NO_BOUND_PCT:
         return ""
-    return f" Other causes may be hidden: it is not recorded {_listed(unseen)}."
+    return f" Other causes may be hidden: it is not recorded {listed(unseen)}."
 
 
 def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
@@ -319,15 +316,25 @@ def saves_text(cause: Cause) -> str:
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
-    """Returns what the first causes save together, if they hide each other."""
-    others = len(hidden_together(causes)) - 1
-    if others < 1:
+    """Returns what the first causes save together, if they hide each other, and which of them are hidden if not all of them are."""
+    first = hidden_together(causes)
+    others = first[1:]
+    if not others:
         return ""
-    names = [one.cause for one in causes[1 : others + 1]]
-    few = listed(names) if others <= _MOST_NAMED else f"the next {others} causes"
-    rest = name_and_place(causes[1]) if others == 1 else few
-    together = saving(causes[others].saves_pct.together or 0.0)
-    return f"With {rest} removed as well, likely to save {together} %: they hide each other."
+    names = [one.cause for one in others]
+    few = listed(names) if len(names) <= _MOST_NAMED else f"the next {len(names)} causes"
+    rest = name_and_place(others[0]) if len(others) == 1 else few
+    together = saving(others[-1].saves_pct.together or 0.0)
+    hidden = [one.cause for before, one in pairwise(first) if _is_hidden(before, one)]
+    how = f"the others hide {listed(hidden)}" if 0 < len(hidden) < len(others) else "they hide each other"
+    return f"With {rest} removed as well, likely to save {together} %: {how}."
+
+
+def _is_hidden(before: Cause, cause: Cause) -> bool:
+    """Returns whether a cause leaves clearly less of the time that those before it leave than it would by itself."""
+    one_by_one = 100 - (before.saves_pct.together or before.saves_pct.expected)
+    one_by_one *= 1 - cause.saves_pct.expected / 100
+    return one_by_one - (100 - (cause.saves_pct.together or 0.0)) >= 100 * WORTH_A_CHANGE
 
 
 def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
@@ -345,11 +352,11 @@ def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
 
 
 def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
-    """Returns the first causes that hide each other; none if they save no more together than one after the other."""
+    """Returns the first causes, up to one that others hide; none if they save no more together than one after the other."""
     left = 1.0
     for place, one in enumerate(causes):
         left *= 1 - one.saves_pct.expected / 100
-        if (one.saves_pct.together or 0.0) - 100 * (1 - left) >= _HIDDEN_PCT:
+        if (one.saves_pct.together or 0.0) - 100 * (1 - left) >= 100 * HIDING_EACH_OTHER:
             return causes[: place + 1]
     return []
 

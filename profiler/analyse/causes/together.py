@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
 
-from profiler.analyse.causes.cause import NOT_AT_A_CEILING, Cause
+from profiler.analyse.causes.cause import HIDING_EACH_OTHER, Cause
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import combine
 from profiler.analyse.causes.evidence.time_model import TimeModel
+from profiler.text import without_capital
 
 # Groups of causes of which one change removes several, if they name the same instructions: it does once what is done again, or
 # accesses at once what lies together.
@@ -52,7 +53,7 @@ def advise_after(cause: Cause, before: Collection[str]) -> str:
     instead = next(
         (said for (one, other), said in _INSTEAD.items() if one == cause.cause and other in before), ""
     )
-    return f"{instead}: {cause.try_[0].lower()}{cause.try_[1:]}" if instead else cause.try_
+    return f"{instead}: {without_capital(cause.try_)}" if instead else cause.try_
 
 
 def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
@@ -110,7 +111,7 @@ def _hide_each_other(
     """Returns whether two changes save far more together than one after the other: each spares a unit that needs nearly all of the time."""
     both = {one: expected[one], other: expected[other]}
     left = prod(1 - part for part in both.values())
-    return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING
+    return saved_together(model, both) - (1 - left) >= HIDING_EACH_OTHER
 
 
 def _do_the_same(one: Candidate, other: Candidate) -> bool:

@@ -188,7 +188,28 @@ def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_i
 def test_where_more_than_two_hide_each_other_the_next_step_names_few_and_counts_many(others, said):
     causes = [cause_of("bank-conflicts", 5.0), *(cause_of(name, 5.0, together=11.0) for name in others[:-1])]
     causes.append(cause_of(others[-1], 5.0, together=60.0))
-    assert f"With {said} removed as well, likely to save 60 %" in next_text(causes)
+    assert f"With {said} removed as well, likely to save 60 %: the others hide fp64-arithmetic." in next_text(
+        causes
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "said"),
+    [
+        (24.0, 50.0, "the others hide uncoalesced-loads."),  # the second saves 5 % of the 80 % that are left
+        (26.9, 50.0, "the others hide uncoalesced-loads."),
+        (27.1, 50.0, "they hide each other."),
+        (32.0, 41.7, "the others hide barriers."),  # the third adds hardly more than its 10 %
+    ],
+)
+def test_only_a_cause_that_saves_more_with_those_before_it_is_said_to_be_hidden(second, third, said):
+    causes = [
+        cause_of("bank-conflicts", 20.0),
+        cause_of("barriers", 5.0, together=second),
+        cause_of("uncoalesced-loads", 10.0, together=third),
+    ]
+    removed = f"With barriers and uncoalesced-loads removed as well, likely to save {third:.0f} %: "
+    assert (removed + said) in next_text(causes)
 
 
 @pytest.mark.parametrize(

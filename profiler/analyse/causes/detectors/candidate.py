@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from profiler.analyse.causes.cause import is_ceiling
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import PASS_BYTES, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.analyse.recording.languages import Language
+from profiler.catalog.metrics import LANES
 
 # How many elements, loads or buffers take turns is the programmer's choice. Eight are assumed: they save seven eighths of what
 # each costs by itself. Four would leave a quarter of that cost and sixteen a sixteenth, so another choice is off by an eighth of
@@ -23,6 +24,8 @@ FOUR_CHAINS = 3 / 4
 # results a cycle and SM).
 CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
+# For such a load from shared memory, if each lane has a place of its own.
+PASSES_OF_WIDEST = LANES * WIDEST_BITS // 8 // PASS_BYTES
 # The part of the time that is worth a change: less is within the noise of a measurement.
 WORTH_A_CHANGE = 0.03
 # A fact that two detectors state: the rows of a block do the same along this axis, or all blocks do.

@@ -59,7 +59,7 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
     threads = evidence.shape.threads if evidence.shape else LANES
     lanes = evidence.shape.lanes_of_warp if evidence.shape else LANES
     return (
-        f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
+        f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp{' on average' * (threads > LANES)}: "
         f"{whole_percent(100 * (1 - lanes / LANES))} % of the lanes do nothing.",
         share_out(evidence) or _TOGETHER,
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import SCHEDULERS
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
-# The most registers of one thread, those of an SM, and how many each thread of a warp gets at a time (CUDA C++ Programming Guide,
-# "Technical Specifications per Compute Capability").
-MOST_REGISTERS = 255
-_REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
+# The most registers of one thread, and those of an SM, of which each scheduler has a part for its own warps (CUDA C++ Programming Guide,
+# "Technical Specifications per Compute Capability"). The threads of a warp get so many at a time.
+MOST_REGISTERS, REGISTERS_AT_ONCE = 255, 8
+_REGISTERS_OF_SCHEDULER = 65_536 // SCHEDULERS
 # Bytes of shared memory that any block can have, and any SM has (there).
 _SHARED_BYTES = 48 * 1024
 WORTH_SAYING = 1.1  # times as many warps, as with one more block beside ten
@@ -49,7 +50,7 @@ def shared_of_sm(evidence: Evidence) -> float:
 def blocks_with(registers: float, shape: LaunchShape) -> int:
     """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
     each = REGISTERS_AT_ONCE * math.ceil(registers / REGISTERS_AT_ONCE)
-    return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)
+    return SCHEDULERS * (_REGISTERS_OF_SCHEDULER // (each * LANES)) // shape.warps_of_block
 
 
 def most_registers(evidence: Evidence) -> int:
@@ -57,8 +58,9 @@ def most_registers(evidence: Evidence) -> int:
     blocks = min(find_occupancy_limits(evidence).values(), default=0.0)
     if not blocks or evidence.shape is None:
         return 0
-    most = _REGISTERS_OF_SM // (blocks * LANES * evidence.shape.warps_of_block)
-    return min(MOST_REGISTERS, int(most // REGISTERS_AT_ONCE) * REGISTERS_AT_ONCE)
+    warps = math.ceil(blocks * evidence.shape.warps_of_block / SCHEDULERS)
+    most = _REGISTERS_OF_SCHEDULER // (warps * LANES)
+    return min(MOST_REGISTERS, most // REGISTERS_AT_ONCE * REGISTERS_AT_ONCE)
 
 
 def warps_without(evidence: Evidence, fewer: int) -> float:

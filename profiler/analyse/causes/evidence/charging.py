@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.blame import Waits, charge
@@ -64,7 +64,7 @@ _MEMORY_IS_BUSY = 50.0
 
 
 def charge_waits(
-    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool = False
+    profile: Profile, sites: Sequence[Site], stalls: Mapping[str, float], contended: bool
 ) -> dict[Site, Waits]:
     """Returns the waiting that each instruction causes, by reason, in any unit.
 
@@ -86,7 +86,7 @@ def charge_waits(
     return charged
 
 
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
+def _suspected(sites: Sequence[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
     """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: dict[str, float] = {}
@@ -143,7 +143,7 @@ def _share_pipes(charged: Mapping[Site, Waits]) -> None:
                 charged[site][_FULL_PIPE] = samples * part / executed
 
 
-def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:
+def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> bool:
     """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy. No warp waits for an atomic whose result is
@@ -168,7 +168,7 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     return issued.mean * each >= _LONGEST_LATENCY or 0 < longest <= of_results
 
 
-def _part_in_l1(figures: Mapping[str, float], sites: Iterable[Site], waits: float) -> float:
+def _part_in_l1(figures: Mapping[str, float], sites: Sequence[Site], waits: float) -> float:
     """Returns the part of the waits for loads whose lines are all in L1; 0 while L1 is busy, since no wait is sure to be short then."""
     if not waits or figures.get("l1_pct", 100.0) > _MEMORY_IS_BUSY:
         return 0.0
@@ -217,7 +217,7 @@ def count_cycles_in_l1(site: Site) -> float:
     return (site.sectors or 0.0) / SECTORS_A_CYCLE
 
 
-def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
+def count_waits(sites: Sequence[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
     """Returns how often warps wait for results of these kinds, by the number of memory lines that are waited for together.
 
     A warp waits once for all that it requests before it waits or branches. Requests from before that wait make progress during it, so
@@ -227,7 +227,6 @@ def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> 
     asked, waited_at = 0.0, -1
     requested: dict[str, int] = {}  # by register, the index of the request that writes it
     lines: set[object] = set()
-    sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
     has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
     waits = defaultdict(float, {1: sum(site.executed for site in for_copies) if has_copies else 0.0})

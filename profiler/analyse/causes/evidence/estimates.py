@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import TEXTURE_FETCHES, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -16,7 +16,7 @@ _SPARE = 1.25
 _NEARLY_ALIKE = 1.1  # counts of different passes of the profiler
 
 
-def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
+def estimate_costs(sites: Sequence[Site], figures: Mapping[str, float]) -> None:
     """Fills in passes and sectors from the kernel's totals, where they were not counted for each instruction."""
     for kind, name in (("shared load", "shared_load"), ("shared store", "shared_store")):
         _estimate_passes([site for site in sites if site.kind == kind], name, figures)

@@ -50,6 +50,10 @@ SCHEDULERS = 4
 _WARPS = 64.0  # the slots of an SM
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 SHARED_CYCLES, L1_CYCLES, L2_CYCLES, DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
+# A pass of shared memory delivers so many bytes, one word of each of its 32 banks. Of 32 words at random places, 3.5 are in the fullest bank on
+# average, each of which takes a pass.
+PASS_BYTES = 128
+PASSES_AT_RANDOM = 3.5
 _MOST = 1_000.0  # the largest speed-up that is searched for
 _NEAR = 1e-13  # the relative error that a speed-up may have
 

@@ -212,6 +212,11 @@ class Site:
         self.ideal_passes: float | None = None
 
     @property
+    def source_line(self) -> tuple[int, str | None]:
+        """Returns its line of the source, in its function."""
+        return self.function, self.instruction.place
+
+    @property
     def acting_lanes(self) -> float:
         """Returns how many lanes act at each execution: all where that was not counted."""
         return LANES if self.acting is None else self.acting

@@ -15,14 +15,14 @@ def test_without_samples_few_special_functions_do_not_cause_the_waiting_for_many
     """Results of both come behind the same scoreboard, as those of special registers and of indexed constants do."""
     lines = [("MUFU.RSQ R5, R6", 10), ("SHFL.BFLY PT, R4, R5, 0x1, 0x1f", 70), ("S2R R7, SR_TID.X", 10), ("LDC R8, c[0x0][R7]", 10)]  # fmt: skip
     evidence = evidence_of(*lines, ("FADD R5, R5, R4", 1000))
-    charged = charge_waits(evidence.profile, evidence.sites, {"short_scoreboard": 1.0})
+    charged = charge_waits(evidence.profile, evidence.sites, {"short_scoreboard": 1.0}, contended=False)
     shares = [charged[site]["short_scoreboard"] for site in evidence.sites]
     assert shares == pytest.approx([0.1, 0.7, 0.1, 0.1, 0.0])
 
 
 def test_a_special_function_holds_the_queue_it_shares_with_shared_memory_up_for_two_cycles():
     evidence = evidence_of("LDS R4, [R2]", "MUFU.EX2 R5, R6", "F2F.F64.F32 R8, R7", "FADD R5, R5, R4")
-    charged = charge_waits(evidence.profile, evidence.sites, {"mio_throttle": 1.0})
+    charged = charge_waits(evidence.profile, evidence.sites, {"mio_throttle": 1.0}, contended=False)
     shares = [charged[site]["mio_throttle"] for site in evidence.sites]
     assert shares == pytest.approx([0.2, 0.4, 0.4, 0.0])
 
@@ -31,7 +31,7 @@ def test_a_special_function_holds_the_queue_it_shares_with_shared_memory_up_for_
 def test_without_samples_warps_do_not_wait_for_an_access_that_all_their_lanes_pass_by(acting, share):
     """A quarter of a lane on average acts in a quarter of the warps at most."""
     evidence = evidence_of("LDG.E R4, [R2.64]", "@!P0 LDG.E R5, [R2.64+0x4]", facts={1: {"acting": acting}})
-    charged = charge_waits(evidence.profile, evidence.sites, {"long_scoreboard": 1.0})
+    charged = charge_waits(evidence.profile, evidence.sites, {"long_scoreboard": 1.0}, contended=False)
     assert charged[evidence.sites[1]]["long_scoreboard"] == pytest.approx(share)
 
 
@@ -40,7 +40,7 @@ def test_a_load_whose_lanes_lie_apart_holds_the_queue_up_for_each_sector_too_man
     """L1 looks up a line of four sectors a cycle: one for neighbours that load 4 bytes each."""
     facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}}
     evidence = evidence_of("LDG.E R4, [R2.64]", "S2R R7, SR_TID.X", facts=facts)
-    charged = charge_waits(evidence.profile, evidence.sites, {"mio_throttle": 1.0})
+    charged = charge_waits(evidence.profile, evidence.sites, {"mio_throttle": 1.0}, contended=False)
     assert charged[evidence.sites[0]]["mio_throttle"] == pytest.approx(share)
 
 
@@ -49,7 +49,7 @@ def test_those_who_wait_for_a_pipe_wait_for_all_who_fill_it_and_not_for_another_
     lines = [("IADD3 R2, R2, R8, RZ", 10), ("LOP3.LUT R3, R3, R2, RZ, 0xc0, !PT", 990), ("FADD R5, R5, R4", 1000)]  # fmt: skip
     facts = {place: {"waits": {"math_pipe_throttle": count}} for place, count in enumerate((90, 10, 7))}
     evidence = evidence_of(*lines, facts=facts)
-    charged = charge_waits(evidence.profile, evidence.sites, {"math_pipe_throttle": 1.0})
+    charged = charge_waits(evidence.profile, evidence.sites, {"math_pipe_throttle": 1.0}, contended=False)
     assert [charged[site]["math_pipe_throttle"] for site in evidence.sites] == pytest.approx([1, 99, 7])
 
 

@@ -6,15 +6,19 @@ from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import CONSTANTS, L2_CYCLES, NO_CONSTANT, Effect
+from profiler.analyse.causes.evidence.latency import (
+    CONSTANTS,
+    L2_CYCLES,
+    NO_CONSTANT,
+    PASSES_AT_RANDOM,
+    Effect,
+)
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes one pass a cycle. For 32 lanes at random
-# addresses, it needs 3.5 passes on average: so many lanes fall into the fullest of its 32 banks.
-_PASSES_AT_RANDOM = 3.5
-_SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
+# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes one pass a cycle.
+_SPARED_IN_SHARED_MEMORY = 1 - PASSES_AT_RANDOM / (2 * LANES)
 # Before a block looks anything up in shared memory, it waits for the table from L2.
 _LOOKUPS_FOR_A_COPY = L2_CYCLES / (2 * LANES)
 _IN_SHARED_MEMORY = (

@@ -8,16 +8,13 @@ from dataclasses import replace
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import L1_CYCLES, SHARED_CYCLES, Effect
+from profiler.analyse.causes.evidence.latency import L1_CYCLES, PASSES_AT_RANDOM, SHARED_CYCLES, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import latency_of_hits
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.memory.repeated_loads import find_addresses_gone
 from profiler.catalog.metrics import SECTOR_BYTES
-
-# Of 32 words at random places, this many meet in the fullest of 32 banks on average.
-_PASSES_OF_SCATTERED = 3.5
 
 
 def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
@@ -43,7 +40,7 @@ def without_hits(
     loads: Sequence[Site],
     part: float,
     fixed: Mapping[Site, float],
-    is_moved: bool = False,
+    is_moved: bool,
 ) -> Effect:
     """Returns the effect of no longer executing this part of the loads that hit L1, not counting the hits of `fixed` loads.
 
@@ -85,7 +82,7 @@ def without_hits(
 def _lookups_spared(site: Site) -> float:
     """Returns which part of its cycles in L1 a load no longer takes in shared memory: one where its lanes are together, else as many as lanes meet in a bank."""
     each = find_cost_in_queue(site) / site.executed
-    return 1 - min(each, _PASSES_OF_SCATTERED if site.excess_sectors else 1.0) / each
+    return 1 - min(each, PASSES_AT_RANDOM if site.excess_sectors else 1.0) / each
 
 
 def _part_of_hits(evidence: Evidence, site: Site) -> float:

@@ -75,7 +75,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     single = find_single_values(evidence)
     total = sum(site.bytes_of_lanes for site in accesses if site not in single)
     moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases and site not in single)
-    if not sites or 2 * moved < total:
+    if not moved or 2 * moved < total:
         return
     fills_requests = any(site.width >= _FILLING_BITS for site in sites)
     if fills_requests and count_times_requested(evidence, together=True) > OFTEN:

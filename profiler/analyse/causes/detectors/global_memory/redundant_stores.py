@@ -31,7 +31,7 @@ from profiler.analyse.causes.flow.memory.repeated_stores import (
     sectors_by_place,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.text import whole_percent
+from profiler.text import mean_count, whole_percent
 
 _OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # iterations of a plain loop by the compiler
@@ -113,10 +113,11 @@ def detect_scratch(evidence: Evidence) -> Iterable[Candidate]:
     spared = bytes_left_for(evidence, stores, "global store") + bytes_left_for(evidence, loads, "global load")
     accesses = evidence.of("global load", "global store")
     part = sum(one.bytes_asked for one in (*stores, *loads)) / sum(one.bytes_asked for one in accesses)
+    stored = f"{of_block / 1024:,.0f} KiB" if of_block >= 1024 else f"{mean_count(of_block)} bytes"
     shared = " Or keep the values in shared memory." if of_block <= shared_of_block(evidence) else ""
     yield Candidate(
         "redundant-global-stores",
-        f"In each turn of a loop, a block stores {of_block / 1024:,.0f} KiB in global memory, loads them behind a barrier, and overwrites them in the next turn: "
+        f"In each turn of a loop, a block stores {stored} in global memory, loads them behind a barrier, and overwrites them in the next turn: "
         f"{whole_percent(100 * part)} % of the bytes that the kernel loads and stores.",
         f"Compute each value where it is used, since it is used once: join the loop that loads the values with the one that stores them.{shared}",
         Effect(

@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import L1_CYCLES, NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.addresses.operations import whole_number
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.called_functions import find_called
 from profiler.analyse.code.code import Instruction
@@ -195,15 +196,14 @@ def _layout_in_shared_memory(evidence: Evidence, reserved: int) -> str:
 
 def _reserved_bytes(evidence: Evidence) -> int:
     """Returns the bytes of local memory that a thread reserves where the kernel begins: `IADD3 R1, R1, -0x80, RZ`, or `VIADD R1, R1, 0xffffff80`."""
-    moved_down = (
-        -int(operand, 16) % 2**WORD_BITS
+    moved_up = (
+        whole_number(operand) or 0
         for site in evidence.sites
         if _STACK.issubset(site.use.written) and _STACK.issubset(site.use.inputs)
         for operand in site.instruction.operands[2:]
-        if re.fullmatch("-?0x[0-9a-f]+", operand)
     )
     # A called function moves the pointer up again at its end.
-    return max((amount for amount in moved_down if amount < 2 ** (WORD_BITS - 1)), default=0)
+    return -min([0, *moved_up])
 
 
 def has_spills(evidence: Evidence) -> bool:

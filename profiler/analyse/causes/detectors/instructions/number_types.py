@@ -70,14 +70,14 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     dividing = find_dividing(evidence)
     # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
     products = evidence.loops_around(evidence.of("tensor"))
-    of_functions = {_line_of(site) for site in evidence.of("fp32") if _is_of_function(site)}
+    of_functions = {site.source_line for site in evidence.of("fp32") if _is_of_function(site)}
     sites = [
         site
         for site in evidence.of("conversion")
         if site not in dividing
         and not site.opcode.startswith(_ROUNDING)
         and not _is_of_angle(evidence, site)
-        and not (site.opcode.startswith(_OF_EXPONENTS) and _line_of(site) in of_functions)
+        and not (site.opcode.startswith(_OF_EXPONENTS) and site.source_line in of_functions)
         and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
@@ -105,10 +105,6 @@ def _is_of_angle(evidence: Evidence, site: Site) -> bool:
 
 def _is_of_function(site: Site) -> bool:
     return _OF_HALF_TURNS in site.instruction.text or takes_logarithm_of_power(site.instruction)
-
-
-def _line_of(site: Site) -> tuple[int, object]:
-    return site.function, site.instruction.place
 
 
 def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:
@@ -343,10 +339,10 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
     """Returns the double-precision instructions in sines and cosines of floats: they scale a large angle, reduced to an integer of 64 bits."""
-    lines = {_line_of(site) for site in evidence.of("fp32") if _QUARTERS in site.instruction.text}
+    lines = {site.source_line for site in evidence.of("fp32") if _QUARTERS in site.instruction.text}
     found: set[Site] = set()
     for site in evidence.of("fp64"):
-        if _line_of(site) in lines and (
+        if site.source_line in lines and (
             site.opcode.startswith(_FROM_REDUCED) or not found.isdisjoint(sources_of(evidence, site))
         ):
             found.add(site)

@@ -30,7 +30,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
-from profiler.text import listed, whole_percent
+from profiler.text import listed, whole_percent, without_capital
 
 _ADDITIONS = {
     "FMUL": "FADD",
@@ -158,7 +158,7 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
                 the = f"all {' x '.join(f'{count:,}' for _, count in ways)} blocks"
             in_cuda = advice.format("block", "")
             if sites is not unpacking and differing.isdisjoint(sites):
-                in_cuda = _SHARED_OUT + in_cuda[0].lower() + in_cuda[1:]
+                in_cuda = _SHARED_OUT + without_capital(in_cuda)
             yield Candidate(
                 "redundant-instructions",
                 f"{f'In a loop, {the}' if in_loops else the[0].upper() + the[1:]} compute the same values: {whole_percent(share)} % of the executed "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import PASSES_OF_WIDEST, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -17,8 +17,8 @@ from profiler.text import whole_percent
 _OF_FLOATS = "TF32"
 _HALF = 0.5  # of the time of a product and of the bytes that are stored for it
 # The smallest product of tensor cores on floats (TF32), of 16 x 8 x 8, makes 1,024 multiply-adds: a warp needs 32 instructions for these.
-# It takes six registers of factors in each lane, which one and a half loads of 16 bytes bring, in four passes each.
-_FMAS_OF_A_PRODUCT, _LOADS_OF_A_PRODUCT, _PASSES_OF_A_LOAD = 32, 1.5, 4
+# It takes six registers of factors in each lane, which one and a half loads of 16 bytes bring.
+_FMAS_OF_A_PRODUCT, _LOADS_OF_A_PRODUCT = 32, 1.5
 
 
 def detect_widened_operands(evidence: Evidence) -> Iterable[Candidate]:
@@ -68,7 +68,7 @@ def detect_dots_of_floats(evidence: Evidence) -> Iterable[Candidate]:
         loads, max(0.0, 1 - needed / sum(load.executed for load in loads))
     )
     passes = sum(load.passes or 0.0 for load in loads)
-    lighter = dict.fromkeys(loads, max(0.0, 1 - needed * _PASSES_OF_A_LOAD / passes) if passes else 0.0)
+    lighter = dict.fromkeys(loads, max(0.0, 1 - needed * PASSES_OF_WIDEST / passes) if passes else 0.0)
     fewer = evidence.without(spared)
     share, busy = 100 * evidence.share_executed(products), 100 * evidence.model.busy.get("tensor", 0.0)
     yield Candidate(

@@ -30,13 +30,13 @@ from profiler.analyse.causes.flow.working_blocks import (
     part_working,
 )
 from profiler.catalog.causes import TOO_SHORT
-from profiler.text import counted, whole_percent
+from profiler.text import counted, whole_percent, without_capital
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 _OF_LAST_BLOCKS = 0.01  # of the instructions: a block at the end of the data may leave out as many
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
-_SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
+_SHARE_IF_UNEVEN = f"If some do more than others, {without_capital(_SHARE_EVENLY)}"
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _SHARE_LONELY = (
     "Share the turns of this loop out, as far as none needs the one before: among all threads of a block, or in a kernel of its own among all blocks. "
@@ -89,6 +89,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not of_others:
         return
     launched = count_blocks(evidence)
+    at_once = launched * part_working(evidence) / waves
     shares_most = launched / blocks >= sms / launched
     advice, in_triton = advise_more_blocks(evidence, chains, blocks < launched and shares_most)
     idle = max(0.0, 1 - blocks / sms)
@@ -100,14 +101,14 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
         "load-imbalance" if is_for_few else "grid-too-small",
-        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
+        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {at_once:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
         advice,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
             "waves": waves,
             "sms": sms,
-            "blocks_at_once": blocks / waves,
+            "blocks_at_once": at_once,
             "idle_sms_pct": 100 * idle,
             "empty_places_pct": 100 * (1 - waves),
         },

@@ -15,7 +15,7 @@ from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
+from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, PASS_BYTES, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
@@ -24,7 +24,6 @@ from profiler.catalog.metrics import LANES
 
 _FREE_OF_CONFLICTS = " Rows whose length is an odd multiple of 16 bytes keep lanes that load different ones in different banks."
 _WIDEST_BYTES = WIDEST_BITS // 8
-_PASS_BYTES = 128  # of shared memory that one pass delivers
 # In another layout, each word may need a store of its own: four times as many stores as wide ones.
 _LOADS_A_STORE = WIDEST_BITS / WORD_BITS
 
@@ -124,7 +123,7 @@ def _are_pieces(threads: set[int], loads: Iterable[int], steps: Iterable[int]) -
     if len(words) < sum(map(len, pieces)):
         return False
     reach = max(words) - min(words)
-    return all(words.isdisjoint(word + step for word in words) for step in steps if step <= reach)
+    return all(words.isdisjoint(word + step for word in words) for step in steps if abs(step) <= reach)
 
 
 def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
@@ -151,4 +150,4 @@ def _passes_of_wide(lanes: Sequence[int]) -> float:
     for all lanes takes two passes, and so do eight pieces; 16 pieces take four, and so do 32.
     """
     halves = [set(lanes[start : start + LANES // 2]) for start in range(0, len(lanes), LANES // 2)]
-    return sum(max(1.0, len(half) * _WIDEST_BYTES / _PASS_BYTES) for half in halves)
+    return sum(max(1.0, len(half) * _WIDEST_BYTES / PASS_BYTES) for half in halves)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import (
+    ENOUGH_THREADS,
+    PASSES_OF_WIDEST,
+    WIDEST_BITS,
+    Candidate,
+)
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_spared_loads, find_spared_passes
 from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS, REGISTERS_AT_ONCE, most_registers
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -41,7 +46,6 @@ _EIGHT = 8
 _COLUMN_PER_VALUE = _EIGHT / (1 + _EIGHT)
 # Wide loads feed more multiply-adds each, but take more passes. A pass takes a cycle, in which an SM multiplies and adds for four
 # warps. A tile of 8 x 8 floats makes as many multiply-adds for each pass: 64 for four loads of 16 bytes, with four passes each.
-_PASSES_OF_WIDE = 4
 # By how many times each load has to feed more before a step is worth its registers: eight sums for a column, 64 for a tile. These
 # factors are a choice: no hardware sets them.
 _WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
@@ -137,7 +141,7 @@ def _part_of_next_tile(
     column = max(_EIGHT / (1 + wide), values * _COLUMN_PER_VALUE)
     if column >= _WORTH_A_COLUMN * of_a_load:
         return 1 - of_a_load / column
-    tiles = ((of_a_load, of_tile / (_EIGHT + wide)), (of_a_pass, of_tile / (2 * wide * _PASSES_OF_WIDE)))
+    tiles = ((of_a_load, of_tile / (_EIGHT + wide)), (of_a_pass, of_tile / (2 * wide * PASSES_OF_WIDEST)))
     return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
 
 

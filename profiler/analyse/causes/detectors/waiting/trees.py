@@ -52,10 +52,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
     trees = find_trees(evidence)
     if not trees:
         return
-    # A tree may be in a loop of another one. What goes with either of them goes.
-    parts: dict[Site, float] = {}
-    for tree in trees:
-        parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
+    parts = _gone_with_any(tree.parts for tree in trees)
     waiting, executed = evidence.time_of(parts, "barrier"), 100 * evidence.share_executed(parts)
     turns = [known_turns(evidence, tree) for tree in trees]
     yield Candidate(
@@ -82,8 +79,8 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     sums = find_sums_for_all(evidence)
     if not sums:
         return
-    parts = {site: part for one in sums for site, part in one.parts.items()}
-    inside = {site: max(one.parts.values()) for one in sums for site in evidence.inside(one.loop)}
+    parts = _gone_with_any(one.parts for one in sums)
+    inside = _gone_with_any(dict.fromkeys(evidence.inside(one.loop), max(one.parts.values())) for one in sums)
     loads = [site for site in inside if site.kind == "global load"]
     exchange = evidence.without(parts)
     at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(inside, *_ONE_AFTER_ANOTHER)})
@@ -138,6 +135,14 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             "that their loads are under way together, and one exchange serves them all."
             + _WITHOUT_TURNS_IN_TRITON,
         )
+
+
+def _gone_with_any(trees: Iterable[Mapping[Site, float]]) -> dict[Site, float]:
+    """Returns which part of each instruction goes if several trees go. One may be in a loop of another: what goes with either of them goes."""
+    gone: dict[Site, float] = {}
+    for parts in trees:
+        gone |= {site: max(part, gone.get(site, 0.0)) for site, part in parts.items()}
+    return gone
 
 
 def _has_rows(evidence: Evidence, one: Tree) -> bool:

@@ -78,7 +78,7 @@ def _find_rounding(evidence: Evidence) -> set[Site]:
     return {site for site in evidence.sites if site.opcode.startswith(_TO_INTEGER)}
 
 
-def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
+def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 
     What has 64 bits may as well be a pointer, unless it is multiplied. A multiplied value from shared memory is such an index,

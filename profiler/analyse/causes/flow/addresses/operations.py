@@ -14,14 +14,15 @@ from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
-_PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
+_PART = re.compile(r"(-?)(U?R\d+|U?RZ)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
+_NUMBER = re.compile(r"-?0x[0-9a-f]+")
 _MOVES = ("MOV", "UMOV", "R2UR")
 SUMS = ("IADD3", "UIADD3", "VIADD")
 CARRY = "IMAD.X"  # adds the carry to the upper half of a 64-bit sum, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _LOWEST_BITS = ("SGXT.U32", "USGXT.U32")  # so many of them
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
-NEGATIVE = 1 << WORD_BITS - 1
+_NEGATIVE = 1 << WORD_BITS - 1
 WORDS = 1 << WORD_BITS  # how many different words there are
 AND = 0xC0  # the table by which LOP3 computes a & b
 
@@ -73,17 +74,15 @@ class Operations(ABC, Generic[_Number]):
 
     def operand(self, site: Site, text: str) -> _Number:
         """Returns what an operand of an instruction is."""
+        if (number := whole_number(text)) is not None:
+            return self.constant(number)
         found = _PART.fullmatch(text)
         if found is None:
             return self.elsewhere(text)
         minus, name, scale = found.groups()
         if name.endswith("RZ"):
             return self.constant(0)
-        if name.startswith("0x"):
-            number = int(name, 16)
-            value = self.constant(number - WORDS if number >= NEGATIVE else number)
-        else:
-            value = self.held(site, name)
+        value = self.held(site, name)
         factor = int(scale or 1) * (-1 if minus else 1)
         return value if factor == 1 else self.product(value, self.constant(factor))
 
@@ -122,6 +121,12 @@ class Operations(ABC, Generic[_Number]):
             mask = self.constant((1 << int(one.operands[-1], 16)) - 1)
             return self.logic([taken[0], mask, mask], AND)
         return None
+
+
+def whole_number(operand: str) -> int | None:
+    """Returns the number that an operand is. Machine code writes some negative ones as a word without a sign."""
+    number = int(operand, 16) if _NUMBER.fullmatch(operand) else None
+    return number - WORDS if number is not None and number >= _NEGATIVE else number
 
 
 def _of_halves(upper: str, lower: str) -> int | None:

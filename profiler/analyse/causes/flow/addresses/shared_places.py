@@ -109,7 +109,7 @@ def _is_shift(by: Between) -> bool:
 
 @kept
 def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
-    """Returns what a register may hold when an instruction reads it. A counter goes up, and nobody knows how far."""
+    """Returns what a register may hold when an instruction reads it. A counter goes up or down, and nobody knows how far."""
     writers = writers_before(evidence, site, register)
     others = writers - {site}
     if not others or not steps:
@@ -120,7 +120,9 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
     if site not in writers:
         return Between(least, most)
     step = step_of(site, register)
-    return _ANY if step is None else Between(least, math.inf)
+    if step is None:
+        return _ANY
+    return Between(-math.inf, most) if step < 0 else Between(least, math.inf)
 
 
 def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:

@@ -6,7 +6,7 @@ from profiler.analyse.causes.evidence.addresses import address_of, base_of, offs
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
-from profiler.analyse.causes.flow.addresses.operations import CARRY, NEGATIVE, SUMS
+from profiler.analyse.causes.flow.addresses.operations import CARRY, SUMS, whole_number
 from profiler.analyse.causes.flow.possible_writers import writers_of_any
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import is_move
@@ -14,16 +14,14 @@ from profiler.analyse.code.registers import REGISTER, is_predicate
 
 
 def step_of(site: Site, register: str) -> int | None:
-    """Returns by how much an instruction raises a register, if it adds a constant to it."""
+    """Returns by how much an instruction raises a register, if it adds a constant to it; by less than 0 if it lowers it."""
     one = site.instruction
     added = [part for part in one.operands[1:] if part != register and not is_predicate(part)]
     is_sum = one.name in SUMS or one.opcode.startswith(CARRY)
     if not is_sum or len(added) == len(one.operands[1:]):
         return None
-    numbers = [int(part, 16) for part in added if part.startswith("0x")]
-    zeros = [part for part in added if part.endswith("RZ")]
-    is_known = len(numbers) + len(zeros) == len(added) and all(number < NEGATIVE for number in numbers)
-    return sum(numbers) if is_known else None
+    numbers = [0 if part.endswith("RZ") else whole_number(part) for part in added]
+    return None if None in numbers else sum(filter(None, numbers))
 
 
 def _step_by(evidence: Evidence, loop: Loop, site: Site, register: str) -> int | None:

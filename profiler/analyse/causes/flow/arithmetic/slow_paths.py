@@ -56,19 +56,15 @@ def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
 def _find_branches(evidence: Evidence) -> Set[Site]:
     """Returns the branches and calls on lines that evaluate a function with a slow path: around that path, into it and back."""
     lines = {
-        _line_of(site)
+        site.source_line
         for site in evidence.sites
         if site.instruction.place and _has_slow_path(site.instruction)
     }
     return {
         site
         for site in evidence.of("control")
-        if site.instruction.name in ("BRA", "CALL") and _line_of(site) in lines
+        if site.instruction.name in ("BRA", "CALL") and site.source_line in lines
     }
-
-
-def _line_of(site: Site) -> tuple[int, object]:
-    return site.function, site.instruction.place
 
 
 def _has_slow_path(one: Instruction) -> bool:

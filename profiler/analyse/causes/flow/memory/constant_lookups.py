@@ -12,7 +12,7 @@ from dataclasses import replace
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue, share_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import CONSTANTS
+from profiler.analyse.causes.evidence.latency import CONSTANTS, SHARED_CYCLES
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing
@@ -21,8 +21,8 @@ from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 # Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
 # keeps the unit for it 98 % busy with 0.49 of them a cycle (an H200).
 _CYCLES_AN_ADDRESS = 2.0
-# Cycles of a lookup that waits for no other: as many as a load from shared memory takes (the ladder `latency` in runs/).
-_UNLOADED_CYCLES = 29.0
+# A lookup that waits for no other takes as long as a load from shared memory.
+_UNLOADED_CYCLES = SHARED_CYCLES
 _QUEUED = ("mio_throttle", "short_scoreboard")
 
 

@@ -38,8 +38,6 @@ NEARLY_ALIKE = 1.1  # counts of loops over the same data: the last iteration of 
 # What a block can keep, to read it only once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
-_LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
-_ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 _CHANGING: tuple[Kind, ...] = ("global store", "atomic")
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import track_record
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import detect_scratch
 from profiler.analyse.causes.find import look_at
@@ -30,3 +31,12 @@ def test_all_products_of_a_matrix_and_a_state_go_through_global_memory_and_back(
 
 def test_products_that_are_added_up_at_once_need_no_array(found_in):
     assert not found_in["steps_at_once"]
+
+
+@pytest.mark.parametrize(("warps", "stored"), [(1, "128 bytes"), (7, "896 bytes"), (8, "1 KiB")])
+def test_a_small_array_is_said_in_bytes(warps, stored):
+    array = ("LDC.64 R10, c[0x0][0x210]", "S2R R0, SR_TID.X", "IMAD.WIDE R2, R0, 0x4, R10", "IMAD.WIDE R4, R0, 0x8, R10")  # fmt: skip
+    turn = ("STG.E [R2.64], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDG.E R7, [R4.64]", "@P0 BRA 0x40")
+    lines = [*executing(4.0 * warps, *array), *executing(400.0 * warps, *turn), "EXIT"]
+    (candidate,) = detect_scratch(evidence_of(*lines, grid=4, block=32 * warps))
+    assert f"a block stores {stored} in global memory" in candidate.sentence

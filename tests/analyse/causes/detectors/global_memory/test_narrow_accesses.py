@@ -286,6 +286,17 @@ def test_what_all_threads_of_the_grid_look_up_alike_is_no_data(index, found, del
     assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
+@pytest.mark.parametrize(
+    ("index", "found"), [((), []), (("S2R R9, SR_TID.X", "IADD3 R2, R9, R2, RZ"), ["narrow-accesses"])]
+)
+def test_a_single_value_that_all_threads_load_is_no_data(index, found):
+    """It may be a flag, beside which a kernel only adds to a sum."""
+    lines = "MOV R2, c[0x0][0x160]", "MOV R3, c[0x0][0x164]", *index, "LDG.E.U8 R4, [R2.64]"
+    facts = {len(lines) - 1: {"sectors": 100.0, "ideal_sectors": 100.0}}
+    evidence = evidence_of(*lines, "RED.E.ADD.STRONG.GPU [R8.64], R4", "EXIT", facts=facts)
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
 @pytest.mark.parametrize(("offsets", "said"), [(("", "+0x1"), True), (("",), False)])
 def test_a_thread_that_takes_one_byte_has_none_beside_it(offsets, said):
     """Of two bytes a thread, each request touches the two sectors that all of them fill. One alone just begins inside a sector."""

@@ -330,7 +330,7 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     ("block", "acting", "said"),
     [
         (16, 16.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp: 50 % of the lanes do nothing."),
-        (36, 18.0, "Blocks of 36 threads fill 18 of the 32 lanes of a warp: 44 % of the lanes do nothing."),
+        (36, 18.0, "Blocks of 36 threads fill 18 of the 32 lanes of a warp on average: 44 % of the lanes do nothing."),
         # of 24 idle lanes, 16 have no thread
         (16, 8.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp: 50 % of the lanes do nothing."),
         # of 20 idle lanes, 8 have no thread

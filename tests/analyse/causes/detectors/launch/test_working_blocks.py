@@ -37,6 +37,15 @@ def test_only_blocks_that_go_on_fill_the_gpu():
     assert candidate.saves == pytest.approx(0.8 * evidence.model.exposed * (1 - 250 / 800))
 
 
+@pytest.mark.parametrize(("going_on", "working"), [(1000.0, "250"), (3.0, "1"), (2.5, "1")])
+def test_an_sm_holds_as_many_blocks_however_many_have_work(going_on, working):
+    """Less than a block on average is said to be one."""
+    (candidate,) = grid.detect_small_grid(launched(going_on=going_on))
+    assert candidate.sentence.startswith(f"{working} of 1,000 blocks ")
+    assert "for 100 SMs, which hold 800 at once" in candidate.sentence
+    assert candidate.evidence["blocks_at_once"] == 800
+
+
 @pytest.mark.parametrize(
     ("going_on", "name"), [(1996.0, "load-imbalance"), (2000.0, "grid-too-small"), (2004.0, "grid-too-small")]
 )

@@ -65,6 +65,8 @@ def test_windows_of_several_warps_overlap_too():
     [
         ("IADD3 R9, R9, 0x400, RZ", True),  # the next four rows
         ("IADD3 R9, R9, 0x100, RZ", False),  # the next row, with three that this turn takes too
+        ("VIADD R9, R9, 0xfffffc00", True),  # the four rows before
+        ("VIADD R9, R9, 0xffffff00", False),
         ("IADD3 R9, R9, R4, RZ", False),  # nobody knows
         ("@P1 IADD3 R9, R9, 0x400, RZ", False),
     ],

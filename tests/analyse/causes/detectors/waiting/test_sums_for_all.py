@@ -7,7 +7,9 @@ from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoal
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 from profiler.analyse.causes.detectors.launch.grid import detect_small_grid
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
+from profiler.analyse.causes.detectors.waiting import trees
 from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
+from profiler.analyse.causes.flow.memory.reduction_trees import Tree, find_sums_for_all
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 ALL, ONE_OF_A_WARP = 32.0, 1.0
@@ -250,3 +252,15 @@ def test_more_blocks_can_share_the_turns_whose_sums_are_results_of_their_own(cha
     evidence.charged[evidence.sites[0]]["long_scoreboard"] += 50
     (one,) = detect_small_grid(evidence)
     assert ("for what the loop at made.cu:11 counts: none of its turns needs" in one.advice) == is_named
+
+
+def test_of_sums_in_loops_around_each_other_the_larger_part_goes_whichever_is_first(monkeypatch):
+    evidence = made(waits={"product": {"long_scoreboard": 60}, "sums": {"short_scoreboard": 40}})
+    (one,) = find_sums_for_all(evidence)
+    less = Tree(one.loop, 2.0, dict.fromkeys(one.parts, 1 / 2))
+    effects = []
+    for sums in ([one, less], [less, one]):
+        monkeypatch.setattr(trees, "find_sums_for_all", lambda _, sums=sums: sums)
+        effects.append([candidate.effect for candidate in detect_sums_for_all(evidence)])
+    assert effects[0] == effects[1]
+    assert effects[0][-1].waits["long_scoreboard"] == pytest.approx(7 / 8)

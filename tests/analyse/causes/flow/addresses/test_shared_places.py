@@ -75,9 +75,18 @@ def test_a_branch_may_pass_a_second_address_by():
     assert apart("LDS R8, [R9]", "MOV R9, R23", "@P0 BRA 0x70", "MOV R9, 0x500")
 
 
-@pytest.mark.parametrize(("start", "is_so"), [("0x300", False), ("0x500", True)])
-def test_a_counter_goes_up_from_where_it_begins_and_nobody_knows_how_far(start, is_so):
-    loop = ("LDS R8, [R9]", "STS [R23], R8", "IADD3 R9, R9, 0x4, RZ", "@P0 BRA 0x60")
+@pytest.mark.parametrize(
+    ("start", "step", "is_so"),
+    [
+        ("0x300", "0x4", False),
+        ("0x500", "0x4", True),
+        ("0x300", "-0x4", True),
+        ("0x500", "-0x4", False),
+        ("0x500", "R4", False),
+    ],
+)
+def test_a_counter_goes_one_way_from_where_it_begins_and_nobody_knows_how_far(start, step, is_so):
+    loop = ("LDS R8, [R9]", "STS [R23], R8", f"IADD3 R9, R9, {step}, RZ", "@P0 BRA 0x60")
     evidence = evidence_of(*EACH, f"MOV R9, {start}", *executing(6400.0, *loop), "EXIT", block=64)
     assert is_apart(evidence, evidence.of("shared load")[0], evidence.of("shared store")) is is_so
 

@@ -15,7 +15,9 @@ MOVED = ("IADD3 R6, P1, R2, 0x4, RZ", "IMAD.X R7, RZ, RZ, R3, P1", "MOV R2, R6",
     ("loads", "further", "walks"),
     [
         ([FIRST], ["IADD3 R2, P1, R2, 0x4, RZ", UPPER], True),
-        ([FIRST], ["IADD3 R2, P1, R2, -0x4, RZ", "IADD3.X R3, R3, -0x1, RZ, P1, !PT"], False),  # not followed
+        ([FIRST], ["IADD3 R2, P1, R2, -0x4, RZ", "IADD3.X R3, R3, -0x1, RZ, P1, !PT"], True),  # backwards
+        ([FIRST], ["VIADD R2, R2, 0xfffffffc"], True),
+        ([FIRST], ["VIADD R2, R2, 0xfffffff8"], False),
         ([FIRST], ["IADD3 R2, P1, R2, 0x4, RZ", "IMAD.X R3, RZ, RZ, R3, P1"], True),
         ([FIRST], MOVED, True),
         (
