@@ -19,6 +19,14 @@ JUMPS = frozenset(
 )
 # What does the same as another opcode at another width or by another route.
 _FAMILIES = {"LDSM": "LDS", "LDGSTS": "LDG", "LD": "LDG", "ST": "STG", "STSM": "STS", "LDCU": "LDC"}
+# What adds integers of 32 bits, or of 64: which of these a compiler takes depends on the GPU. A product by one that adds is `IMAD.IADD`.
+SUMS = ("IADD", "IADD3", "UIADD3", "VIADD", "UVIADD")
+SUM_BY_PRODUCT = "IMAD.IADD"
+MOVES = ("MOV", "UMOV")
+# What reads constant memory: parameters, sizes of the launch, and tables. Before Blackwell, ULDC reads one value for the warp, and since then LDCU.
+LOADS_OF_CONSTANTS_OF_WARP = ("ULDC", "LDCU")
+LOADS_OF_CONSTANTS = ("LDC", *LOADS_OF_CONSTANTS_OF_WARP)
+_WORD_OF_CONSTANTS = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+|RZ)\]")
 _MULTIPLY_ADDS = "FFMA"  # the family of all of them, also of those that tensor cores make
 
 _MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
@@ -98,7 +106,44 @@ def family_of(opcode: str) -> str:
 
 
 def is_move(instruction: Instruction) -> bool:
-    return instruction.name in ("MOV", "UMOV") or instruction.opcode.startswith("IMAD.MOV")
+    return instruction.name in MOVES or instruction.opcode.startswith("IMAD.MOV")
+
+
+def is_sum(instruction: Instruction) -> bool:
+    """Returns whether an instruction adds integers, and neither multiplies nor shifts them first."""
+    return instruction.name in SUMS or instruction.opcode.startswith(SUM_BY_PRODUCT)
+
+
+class LaunchSizes(NamedTuple):
+    """The words of constant memory that hold the size of a block in threads (`blockDim`), and that of the grid in blocks (`gridDim`)."""
+
+    block: tuple[str, str, str]
+    grid: tuple[str, str, str]
+
+
+# As nvcc 13.0 compiles them from sm_75 to sm_90, and from sm_100 to sm_121. Where those lie, these have their parameters.
+_SIZES = LaunchSizes(
+    ("c[0x0][0x0]", "c[0x0][0x4]", "c[0x0][0x8]"), ("c[0x0][0xc]", "c[0x0][0x10]", "c[0x0][0x14]")
+)
+_SIZES_SINCE_BLACKWELL = LaunchSizes(
+    ("c[0x0][0x360]", "c[0x0][0x364]", "c[0x0][0x368]"), ("c[0x0][0x370]", "c[0x0][0x374]", "c[0x0][0x378]")
+)
+_BLACKWELL = 10.0
+
+
+def launch_sizes(compute_capability: str | None) -> LaunchSizes:
+    """Returns where a GPU's constant memory holds the sizes of the launch; as before Blackwell where the GPU is not known."""
+    is_new = compute_capability is not None and float(compute_capability) >= _BLACKWELL
+    return _SIZES_SINCE_BLACKWELL if is_new else _SIZES
+
+
+def word_of_constants(operand: str, place: int = 0) -> str | None:
+    """Returns the name of the 32-bit word so many `place`s behind the one that an operand names; None if a register says where it lies."""
+    found = _WORD_OF_CONSTANTS.fullmatch(operand)
+    if found is None:
+        return None
+    start = 0 if found[2] == "RZ" else int(found[2], 16)
+    return f"{found[1]}[{start + WORD_BITS // 8 * place:#x}]"
 
 
 @lru_cache(maxsize=KEPT)

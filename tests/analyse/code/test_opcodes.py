@@ -2,6 +2,7 @@
 
 import pytest
 
+from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import (
     compare_opcodes,
     derive_from_opcodes,
@@ -9,13 +10,17 @@ from profiler.analyse.code.opcodes import (
     is_matrix,
     is_of_group,
     is_plumbing,
+    is_sum,
+    launch_sizes,
     overhead_kind,
     tensor_product,
     width_bits,
+    word_of_constants,
 )
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
+from profiler.store.tables.instruction_text import opcode_of
 from tests.profiles import profile_in
 
 
@@ -271,3 +276,38 @@ def test_the_recorded_tensor_core_kernel_has_no_thread_load_anything(recorded):
 
 def test_opcodes_that_one_side_did_not_record_are_not_compared_with_zero():
     assert compare_opcodes({"FFMA": 8.0}, {}) == compare_opcodes({}, {"FFMA": 8.0}) == []
+
+
+@pytest.mark.parametrize(
+    ("does", "texts"),
+    [
+        (True, ["IADD R1, R2, R3", "IADD3.X R1, R2, R3, RZ, P0, !PT", "UIADD3 UR4, UR4, 0x1, URZ", "VIADD R1, R1, 0x1", "IMAD.IADD R1, R2, 0x1, R3"]),
+        (False, ["IMAD R1, R2, R3, R4", "LEA R1, R2, R3, 0x2", "MOV R1, R2", "IMAD.MOV.U32 R1, RZ, RZ, R2", "FADD R1, R2, R3"]),
+    ],
+)  # fmt: skip
+def test_sums_of_integers_are_told_from_what_multiplies_or_moves(does, texts):
+    assert {is_sum(Instruction(0, opcode_of(text), text)) for text in texts} == {does}
+
+
+@pytest.mark.parametrize(
+    ("capability", "first"), [(None, 0x0), ("7.5", 0x0), ("9.0", 0x0), ("10.0", 0x360), ("12.1", 0x360)]
+)
+def test_the_sizes_of_a_launch_lie_elsewhere_since_blackwell(capability, first):
+    sizes = launch_sizes(capability)
+    of_grid = first + (0x10 if first else 0xC)
+    places = [first, first + 4, first + 8, of_grid, of_grid + 4, of_grid + 8]
+    assert [*sizes.block, *sizes.grid] == [f"c[0x0][{place:#x}]" for place in places]
+
+
+@pytest.mark.parametrize(
+    ("operand", "word"),
+    [
+        ("c[0x0][0x370]", "c[0x0][0x374]"),
+        ("c[0x0][RZ]", "c[0x0][0x4]"),
+        ("c[0x3][0xfc]", "c[0x3][0x100]"),
+        ("c[0x0][R6+0x218]", None),
+        ("UR4", None),
+    ],
+)
+def test_a_word_of_constants_stands_behind_the_one_that_is_named(operand, word):
+    assert word_of_constants(operand, 1) == word

@@ -17,14 +17,12 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.code.opcodes import is_move, is_sum
 from profiler.analyse.code.registers import predicates_in
 
 _IN_BLOCK = "SR_TID"
 # Threads have computed what they leave there.
 _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
-# With these, a loop counts, or passes a result on.
-_ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
-_ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
 # A division of 64-bit integers takes some 80 instructions, and one of 32-bit integers some 20. The index of an element takes fewer than this.
 _MOST_OF_AN_INDEX = 256
 
@@ -121,7 +119,7 @@ def _has_own_place(evidence: Evidence, load: Site) -> bool:
 
 def adds(site: Site) -> bool:
     """Returns whether an instruction adds, or passes a result on, as a counter does in each turn of its loop."""
-    return site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT)
+    return is_sum(site.instruction) or is_move(site.instruction)
 
 
 def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:

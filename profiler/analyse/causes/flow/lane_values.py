@@ -14,13 +14,14 @@ from profiler.analyse.causes.flow.dataflow import OF_BLOCK, choosers_of, makers_
 from profiler.analyse.causes.flow.depending import depending_on
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS_OF_WARP
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
-_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ULDC", "ELECT")
+_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ELECT", *LOADS_OF_CONSTANTS_OF_WARP)
 # The special registers that all threads of a block read alike.
 _OF_A_BLOCK = (OF_BLOCK, "SR_CgaCtaId", "SRZ")
 # These read values that others may have stored, or a spilled register.
@@ -232,7 +233,7 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
             if site.kind in ARITHMETIC and any(held.get(name) in read for name in read):
                 yield site
             held = {name: own for name, own in held.items() if name not in written and own not in written}
-        if one.opcode in SUMMING:
+        if one.opcode.startswith(SUMMING):
             held[one.operands[1]] = one.operands[2]
 
 

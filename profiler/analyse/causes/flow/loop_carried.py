@@ -20,6 +20,7 @@ from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.same_in_turns import find_steady, has_fixed_address
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import MOVES, SUMS
 from profiler.analyse.code.registers import (
     RegisterUse,
     is_predicate,
@@ -32,7 +33,12 @@ from profiler.analyse.code.registers import (
 
 _FLOATS = ("fp32", "fp64")
 # Instructions that add to a counter or an address, each with the slice of its operands that it multiplies or shifts first.
-_ADDING = {"IADD": (0, 0), "IADD3": (0, 0), "VIADD": (0, 0), "MOV": (0, 0), "IMAD": (1, 3), "LEA": (1, 2)}
+_ADDING = dict.fromkeys((*SUMS, *MOVES), (0, 0)) | {
+    "IMAD": (1, 3),
+    "UIMAD": (1, 3),
+    "LEA": (1, 2),
+    "ULEA": (1, 2),
+}
 _Positions = frozenset[int]
 _Guard = tuple[str, int]  # a predicate, and how often it was written before
 _NOTHING: _Positions = frozenset()
@@ -209,7 +215,7 @@ def find_passed_on(evidence: Evidence, loop: Loop) -> frozenset[int]:
 
 def _only_adds(one: Instruction, before: Iterable[Instruction]) -> bool:
     """Returns whether an instruction only adds to the results of those `before` it: it neither multiplies nor shifts them."""
-    if not (multiplied := _ADDING.get(one.name.removeprefix("U"))):
+    if not (multiplied := _ADDING.get(one.name)):
         return False
     factors = [name for name in one.operands if not is_predicate(name)][slice(*multiplied)]
     written = set(chain.from_iterable(map(written_registers, before)))

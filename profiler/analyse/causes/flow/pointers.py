@@ -14,10 +14,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.dataflow import PARAMETER, factors_of, sources_of, upper_halves
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS, word_of_constants
 from profiler.analyse.code.registers import REGISTER
 
-# Instructions that read a parameter of 64 bits, such as a pointer. Sizes of 32 bits are multiplied and compared instead.
-_LOADING = ("LDC.64", "ULDC.64")
+# Instructions that read a parameter of 64 bits, such as a pointer, or two of them. Sizes of 32 bits are multiplied and compared instead.
+_LOADING = tuple(f"{name}.{bits}" for name in LOADS_OF_CONSTANTS for bits in (64, 128))
 _OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 
 
@@ -56,26 +57,30 @@ class _Parameters:
 def _parameters_read(evidence: Evidence, function: int) -> list[_Parameters]:
     """Returns the 64-bit parameters of a function that may be pointers."""
     sites = evidence.by_function[function]
-    multiplying: dict[Site, int] = {}
+    multiplying: dict[tuple[Site, str], int] = {}
     users: dict[str, int] = {}
     for place, site in enumerate(sites):
         if site.kind in ACCESSES:
             continue
-        for factor in sources_of(evidence, site, factors_of(site)):
-            multiplying[factor] = multiplying.get(factor, 0) | 1 << place
+        for register in factors_of(site):
+            for factor in sources_of(evidence, site, {register}):
+                multiplying[factor, register] = multiplying.get((factor, register), 0) | 1 << place
         for register in site.use.inputs:
             users[register] = users.get(register, 0) | 1 << place
-    return [
-        _Parameters(
-            parameters,
-            1 << place,
-            multiplying.get(site, 0) if only_loads else 0,
-            {register: users.get(register, 0) for register in site.use.written} if only_loads else {},
-        )
-        for place, site in enumerate(sites)
-        if site.opcode.startswith(_OF_64_BITS) and (parameters := PARAMETER.findall(site.instruction.text))
-        for only_loads in [site.opcode.startswith(_LOADING)]
-    ]
+    found = []
+    for place, site in enumerate(sites):
+        parameters, written = PARAMETER.findall(site.instruction.text), site.use.written
+        if not parameters or not site.opcode.startswith(_OF_64_BITS):
+            continue
+        if not site.opcode.startswith(_LOADING):
+            found.append(_Parameters(parameters, 1 << place, 0, {}))
+            continue
+        for word, pair in enumerate(zip(written[::2], written[1::2], strict=True)):
+            parameter = word_of_constants(site.instruction.operands[1], 2 * word)
+            factors = reduce(or_, (multiplying.get((site, register), 0) for register in pair))
+            using = {register: users.get(register, 0) for register in pair}
+            found.append(_Parameters([parameter] if parameter else [], 1 << place, factors, using))
+    return found
 
 
 @kept_of_code

@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.kept import kept, kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS
 from profiler.analyse.code.registers import predicates_in
 
 _CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # read what others stored, or other lanes hold
@@ -54,7 +55,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
 def may_change(site: Site) -> bool:
     """Returns whether an instruction may have another result although its operands are the same. Parameters and other constants never change."""
     reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
-    return reads_what_changes and site.instruction.name != "LDC"
+    return reads_what_changes and site.instruction.name not in LOADS_OF_CONSTANTS
 
 
 @kept_of_code

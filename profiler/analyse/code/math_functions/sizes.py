@@ -93,7 +93,7 @@ _MOVES_CONSTANT = re.compile(
     r"(@!?U?P\d )?(MOV \w+, -?0x[0-9a-f]+|IMAD\.MOV\.U32 \w+, RZ, RZ, -?0x|HFMA2(\.MMA)? \w+, -RZ, RZ, -?\d)"
 )
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
-_ADDS = frozenset({"IADD3", "VIADD"})
+_ADDS = frozenset({"IADD3", "VIADD"})  # as these functions are compiled; SUMS are all that add
 _SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
 

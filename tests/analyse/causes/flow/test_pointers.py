@@ -33,6 +33,30 @@ def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
     assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
 
 
+@pytest.mark.parametrize("opcode", ["LDC.64", "ULDC.64", "LDCU.64"])
+def test_a_pointer_is_found_whichever_instruction_loads_it(opcode):
+    evidence = evidence_of(
+        f"{opcode} UR8, c[0x0][0x210]", "IMAD.WIDE R4, R11, 0x4, UR8", "LDG.E R10, desc[UR6][R4.64]"
+    )
+    assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
+
+
+@pytest.mark.parametrize(
+    ("second", "pointers"),
+    [
+        ("IMAD R11, R12, UR6, RZ", {"c[0x0][0x380]"}),
+        ("IMAD.WIDE R12, R9, 0x4, UR6", {"c[0x0][0x380]"}),
+        ("IADD.64 R4, R4, UR6", {"c[0x0][0x380]", "c[0x0][0x388]"}),
+    ],
+)
+def test_of_two_pointers_that_are_loaded_at_once_those_count_that_the_address_takes(second, pointers):
+    """The second one is a size that is multiplied, a pointer that the access does not take, and one that it does."""
+    evidence = evidence_of(
+        "LDCU.128 UR4, c[0x0][0x380]", "IMAD.WIDE R4, R11, 0x4, UR4", second, "LDG.E R10, desc[UR12][R4.64]"
+    )
+    assert find_pointers(evidence, evidence.sites[-1]) == pointers
+
+
 def test_what_is_stored_is_no_part_of_the_address():
     stored = ("LDC.64 R4, c[0x0][0x210]", "LDC.64 R8, c[0x0][0x218]", "STG.E.64 desc[UR6][R4.64], R8")
     evidence = evidence_of(*stored)

@@ -28,6 +28,7 @@ def test_an_address_that_its_loop_counts_up_is_not_fixed():
     ("makers", "fixed"),
     [
         (["LDC.64 R2, c[0x0][0x218]"], 0.99),  # the pointer, looked up anew in each turn
+        (["LDCU.64 UR4, c[0x0][0x398]", "IMAD.WIDE R2, R6, 0x4, UR4"], 0.99),  # the same on Blackwell
         (["LDC.64 R2, c[0x0][R6+0x218]"], 0.99),  # one of several, but always the same
         (["IADD3 R6, R6, 0x8, RZ", "LDC.64 R2, c[0x0][R6+0x218]"], 0.0),
         (["IMAD.WIDE R2, R6, 0x4, R8"], 0.99),  # a row of which the index stays

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -38,6 +37,7 @@ from profiler.analyse.causes.flow.lane_values import SUMMING, is_of_loaded_data
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.memory.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.code.opcodes import launch_sizes
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -46,8 +46,10 @@ from profiler.text import whole_percent
 _FILLING_BITS = 32
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
-# Special registers, and the constants that hold the sizes of the launch. Since Blackwell, these lie from 0x360 on.
-_GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
+_OF_BLOCKS = (
+    "SR_",
+    "c[0x0][RZ]",
+)  # special registers, and the size of the block as LDC reads it before Blackwell
 # Units that work for each sector, or for each element, have as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
@@ -196,10 +198,15 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
 
 
 def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
-    """Returns whether an instruction reads a parameter, in these registers or in constants, and nothing that the launch sets, such as its grid."""
+    """Returns whether an instruction reads a parameter, in these registers or in constants, and no index or size of the block.
+
+    The size of the grid is no such parameter. Blocks that share out rows take the product of both in each turn, which is whole rows.
+    """
     makers = all_makers(evidence, sources_of(evidence, site, registers))
     text = " ".join(one.instruction.text for one in (site, *makers))
-    return bool(PARAMETER.search(text)) and not _GIVEN_AT_LAUNCH.search(text)
+    read, sizes = set(PARAMETER.findall(text)), launch_sizes(evidence.profile.compute_capability)
+    is_of_block = not read.isdisjoint(sizes.block) or any(one in text for one in _OF_BLOCKS)
+    return bool(read.difference(sizes.grid)) and not is_of_block
 
 
 def _has_row(evidence: Evidence) -> bool:
@@ -213,7 +220,7 @@ def _has_row(evidence: Evidence) -> bool:
         [one for store in stores for one in makers_of_value(evidence, store)],
         lambda one: () if one.kind == "global load" else sources_of(evidence, one),
     )
-    if any(one.opcode in SUMMING or one.kind == "shared load" for one in makers):
+    if any(one.opcode.startswith(SUMMING) or one.kind == "shared load" for one in makers):
         return True
     alike = set(find_block_independent(evidence, OF_BLOCK))
     return any(

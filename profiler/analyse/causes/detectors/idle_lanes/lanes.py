@@ -30,6 +30,7 @@ from profiler.analyse.causes.evidence.sites import (
     Site,
     executed_parts,
 )
+from profiler.analyse.causes.evidence.synchronisation import find_since_barrier
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.alike_sides import find_alike_sides
@@ -357,18 +358,12 @@ def _not_launched(evidence: Evidence, effect: Effect) -> float:
 def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
     """Returns the part of the waiting at barriers in which a few lanes work while the rest of the block waits."""
     waited, total = 0.0, evidence.waits_by_reason["barrier"]
-    since: list[Site] = []
-    for site in evidence.sites:
-        if site.kind != "barrier":
-            since.append(site)
-            continue
+    for barrier, since in find_since_barrier(evidence):
+        times = {one: part * (one.executed + evidence.charged[one].total) for one, part in since.items()}
         working = (one for one in since if one in fractions)
-        lonely = [one for one in working if one.executed * (1.0 - one.idle_share) < site.executed / 2]
-        if lonely:
-            alone = sum(one.executed + evidence.charged[one].total for one in lonely)
-            everything = sum(one.executed + evidence.charged[one].total for one in since)
-            waited += evidence.charged[site]["barrier"] * alone / everything
-        since = []
+        lonely = [one for one in working if one.executed * (1.0 - one.idle_share) < barrier.executed / 2]
+        if lonely and (everything := sum(times.values())):
+            waited += evidence.charged[barrier]["barrier"] * sum(times[one] for one in lonely) / everything
     return waited / total if total else 0.0
 
 

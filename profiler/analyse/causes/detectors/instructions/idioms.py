@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
+from profiler.analyse.code.opcodes import SUMS, is_sum
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -20,9 +21,8 @@ from profiler.text import whole_percent
 # bits.
 _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
-_SHIFTS_AND_SUMS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
-_SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
-_ADDITIONS = ("IADD3", "VIADD", "IMAD.IADD")
+_ADDING = (*SUMS, "LEA", "IMAD")  # also what they shift or multiply first
+_SHIFTS_AND_SUMS = (*_ADDING, "SHF", "PRMT")
 # Single bits of one word that are added up. Fewer than eight of them may be flags, each with its own meaning.
 _LOWEST_BIT = ("0x1", "RZ", "0xc0")  # operands of a mask that keeps only this bit
 _FEWEST_BITS = 8
@@ -139,7 +139,7 @@ def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:
             if _shifts_or_adds(site) and not inside.keys().isdisjoint(sources_of(evidence, site))
         ]
         members = dict.fromkeys([*inside, *feeding, *reading])
-        if any(site.opcode.startswith(_ADDITIONS) or _adds_bytes(site) for site in members):
+        if any(is_sum(site.instruction) or _adds_bytes(site) for site in members):
             found += [site for site in members if site.kind == "integer"]
             words += sum(site.executed for site in masking if _MASKS[-1] in _masks_of(site))
     return found, words
@@ -171,7 +171,7 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
     adding = {
         site: None
         for site in evidence.of("integer")
-        if site.instruction.name in _SUMS
+        if site.instruction.name in _ADDING
         and site not in taking
         and not taking.keys().isdisjoint(sources_of(evidence, site))
     }

@@ -28,6 +28,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import ends_turns
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -74,7 +75,7 @@ def _advise_on_indices(evidence: Evidence, indexed: Set[Site]) -> str:
     """Returns how the compiler learns the indices of an array. It does not know a table of them in constant memory, even if loops are unrolled."""
     comparing = [site for site in indexed if site.instruction.name in COMPARISONS]
     is_in_table = any(
-        one.instruction.name in _LOADS_OF_CONSTANTS and address_registers(one.instruction)
+        one.instruction.name in LOADS_OF_CONSTANTS and address_registers(one.instruction)
         for one in makers_since_access(evidence, comparing)
     )
     constant = _CONSTANT_TURNS.format(evidence.words.known_number)
@@ -179,7 +180,6 @@ _CONSTANT_TURNS = (
     "unrolls them. Then each element is a register, and nothing looks for it."
 )
 _CONSTANT_TABLE = "Here, a table in constant memory says the index, and the host may change it: write its numbers into the code, as constants."
-_LOADS_OF_CONSTANTS = ("LDC", "ULDC")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (

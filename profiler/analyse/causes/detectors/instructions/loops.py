@@ -16,6 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.causes.flow.memory.reduction_trees import find_in_trees
+from profiler.analyse.code.opcodes import is_sum
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
 
@@ -31,7 +32,6 @@ _COMPUTING: tuple[Kind, ...] = (
     "other",
 )
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
-_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
 _TESTS = ("ISETP", "UISETP", _COMBINING)
 
@@ -135,7 +135,7 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
             kept.append(site)
         elif written:
             taken_in -= written
-        elif site.opcode.startswith(_COUNTING) and steps_on(site, changed) and site not in of_data:
+        elif is_sum(site.instruction) and steps_on(site, changed) and site not in of_data:
             kept.append(site)
     return kept[::-1]
 

@@ -32,7 +32,7 @@ from profiler.analyse.causes.words.triton import IN_TRITON
 from profiler.analyse.causes.words.words import SINGLE_IS_ENOUGH
 from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.code.math_functions.sizes import takes_logarithm_of_power
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import is_move, is_sum
 from profiler.analyse.code.registers import register_of
 from profiler.text import listed, whole_percent
 
@@ -47,7 +47,6 @@ _FROM_INTEGER = ("I2F.", "I2FP.")
 _WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
 _FROM_INTEGER_TO_DOUBLE, _OF_DOUBLES = "I2F.F64", (_FROM_DOUBLE, "F2I.F64")
 _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
-_SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
 _OF_A_FLOAT = 32  # bits
@@ -138,7 +137,7 @@ def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
         return {"fma": 1.0}
     if not site.opcode.startswith(_FROM_INTEGER) or not (made_by := _made_by(evidence, site)):
         return {}
-    return {"fma": 1.0} if made_by.opcode.startswith(_SUMS) else {"alu": 2.0}
+    return {"fma": 1.0} if is_sum(made_by.instruction) else {"alu": 2.0}
 
 
 def _is_loaded(evidence: Evidence, site: Site) -> bool:

@@ -13,10 +13,10 @@ from profiler.analyse.causes.flow.addresses.apart import MOVING
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS
 
 # What differs between copies of an unrolled iteration: their registers, and the predicates by which they test the end of the data.
 _OWN = re.compile(r"^@\S+ |(?<![\w.])U?[RP]\d+(?:\.reuse)?")
-_OF_CONSTANTS = ("LDC", "ULDC")
 
 
 @kept
@@ -61,7 +61,7 @@ def _is_of_others(evidence: Evidence, one: Site) -> bool:
         "integer",
         "other",
     )
-    is_given = one.instruction.name in _OF_CONSTANTS
+    is_given = one.instruction.name in LOADS_OF_CONSTANTS
     return (
         (from_elsewhere and not is_given)
         or one.instruction.name in ("CS2R", "VOTE", "ELECT")

@@ -20,7 +20,7 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.pointers import find_pointers
 from profiler.analyse.causes.flow.possible_writers import writers_before
-from profiler.analyse.code.opcodes import WORD_BITS
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS, WORD_BITS, launch_sizes, word_of_constants
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
@@ -29,13 +29,9 @@ _MOST_THREADS = 8192  # of these blocks
 _MOST_STEPS = 100  # from an address back to an index
 _MOST_ACCESSES = 8  # of one array: each is compared with each other one
 _AXES = "XYZ"
-# Where constants hold the size of the block and then that of the grid, before Blackwell.
-_SIZES = {f"c[0x0][{4 * place:#x}]" if place else "c[0x0][0x0]": place for place in range(6)}
-_BLACKWELL = 10.0
 _LARGE = 1 << 24  # farther than the first blocks reach
 _CHOICES = (1, 2)
 _Numbers = tuple[int, ...] | None  # that the threads hold; None where they are not known
-_LOADING_CONSTANTS = ("LDC", "ULDC")
 
 
 def count_different_sectors(evidence: Evidence, kind: Kind) -> float:
@@ -135,10 +131,8 @@ class _Threads(Operations[_Numbers]):
     def __init__(self, evidence: Evidence, choice: int) -> None:
         assert evidence.shape is not None
         self._evidence, self._choice = evidence, choice
-        capability = evidence.profile.compute_capability
-        sizes = () if capability and float(capability) >= _BLACKWELL else _SIZES
-        shape = evidence.shape
-        self._sizes = {name: (*shape.block, *shape.grid)[place] for name, place in dict(sizes).items()}
+        shape, sizes = evidence.shape, launch_sizes(evidence.profile.compute_capability)
+        self._sizes = dict(zip((*sizes.block, *sizes.grid), (*shape.block, *shape.grid), strict=True))
         block, blocks = shape.block, _first_blocks(shape)
         self._threads = [
             (index, of_block)
@@ -172,15 +166,24 @@ class _Threads(Operations[_Numbers]):
             return tuple(one[name == "SR_CTAID."][axis] for one in self._threads)
         return None
 
+    def result(self, site: Site, register: str) -> _Numbers:
+        """Returns what an instruction writes to a register. Words that follow in constant memory are loaded with the first one."""
+        place = site.use.written.index(register)
+        if place and site.instruction.name in LOADS_OF_CONSTANTS:
+            word = word_of_constants(site.instruction.operands[1], place)
+            return self.elsewhere(word) if word else None
+        return super().result(site, register)
+
     def elsewhere(self, operand: str, /) -> _Numbers:
         """Returns the size of the block or the grid, or a large number that stands for another parameter."""
-        if not operand.startswith("c[0x0][") or "R" in operand:
+        operand = word_of_constants(operand) or ""
+        if not operand.startswith("c[0x0]["):
             return None
         other = _LARGE + self._choice * (crc32(operand.encode()) % _LARGE) * LANES
         return self.constant(self._sizes.get(operand, other))
 
     def other(self, site: Site, taken: Sequence[_Numbers], /) -> _Numbers:
-        loads = site.instruction.name in _LOADING_CONSTANTS and len(taken) == 1
+        loads = site.instruction.name in LOADS_OF_CONSTANTS and len(taken) == 1
         return taken[0] if loads else None
 
     def sum(self, one: _Numbers, other: _Numbers) -> _Numbers:

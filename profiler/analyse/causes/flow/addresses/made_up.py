@@ -8,18 +8,16 @@ address with 64 bits, the lower half is computed.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Container, Iterable, Sequence
 
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import WORDS, Operations, by_table
 from profiler.analyse.causes.flow.dataflow import address_registers
-from profiler.analyse.code.opcodes import WORD_BITS
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS, WORD_BITS, word_of_constants
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 
-_PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
-_LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
+_LOOKING_UP = (*LOADS_OF_CONSTANTS, "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 
 
@@ -98,11 +96,10 @@ class _MadeUp(Operations[int]):
         number, place = super().result(site, register), site.use.written.index(register)
         if not (number and place):
             return number
-        parameter = site.instruction.name in _LOOKING_UP and _PARAMETER.fullmatch(
-            site.instruction.operands[1]
-        )
         # Another instruction may read that word alone.
-        return self.elsewhere(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
+        is_lookup = site.instruction.name in _LOOKING_UP
+        word = word_of_constants(site.instruction.operands[1], place) if is_lookup else None
+        return self.elsewhere(word) if word else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
         if register == "SRZ":
@@ -136,11 +133,6 @@ class _MadeUp(Operations[int]):
 
     def logic(self, values: Sequence[int], table: int) -> int:
         return by_table(values, table) % WORDS
-
-
-def _word_of(parameter: re.Match[str], place: int) -> str:
-    """Returns the name of the 32-bit word that stands so many `place`s behind the start of this parameter."""
-    return f"{parameter[1]}[{int(parameter[2], 16) + 4 * place:#x}]"
 
 
 def _make_up(name: str) -> int:

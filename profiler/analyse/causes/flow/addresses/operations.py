@@ -10,14 +10,13 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.code.opcodes import WORD_BITS
+from profiler.analyse.code.opcodes import MOVES, SUMS, WORD_BITS
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
 _PART = re.compile(r"(-?)(U?R\d+|U?RZ)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
 _NUMBER = re.compile(r"-?0x[0-9a-f]+")
-_MOVES = ("MOV", "UMOV", "R2UR")
-SUMS = ("IADD3", "UIADD3", "VIADD")
+_MOVES = (*MOVES, "R2UR")
 CARRY = "IMAD.X"  # adds the carry to the upper half of a 64-bit sum, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _LOWEST_BITS = ("SGXT.U32", "USGXT.U32")  # so many of them

@@ -9,10 +9,11 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.dataflow import INDICES, OF_BLOCK, address_registers
 from profiler.analyse.causes.flow.possible_writers import makers_on_all_paths, writers_of_any
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS, MOVES
 from profiler.analyse.code.registers import register_of
 
 _REMAINDER, _QUOTIENT = "IMAD", "IMAD.HI"  # the latter multiplies by a reciprocal
-_OF_INDEX = ("S2R", "S2UR", "LDC", "LDCU", "ULDC", "IMAD", "IABS", "MOV", "UMOV", "R2UR", "CS2R")
+_OF_INDEX = (*LOADS_OF_CONSTANTS, *MOVES, "S2R", "S2UR", "R2UR", "CS2R", "IMAD", "IABS")
 
 
 @kept

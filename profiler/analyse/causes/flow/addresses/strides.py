@@ -6,10 +6,10 @@ from profiler.analyse.causes.evidence.addresses import address_of, base_of, offs
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
-from profiler.analyse.causes.flow.addresses.operations import CARRY, SUMS, whole_number
+from profiler.analyse.causes.flow.addresses.operations import CARRY, whole_number
 from profiler.analyse.causes.flow.possible_writers import writers_of_any
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import SUMS, is_move
 from profiler.analyse.code.registers import REGISTER, is_predicate
 
 

@@ -15,13 +15,14 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.code.opcodes import SUM_BY_PRODUCT, SUMS
 
 _Value = tuple[str, frozenset[Site]]  # a register, and what may have written it
 _SHIFTS = ("SHF", "USHF")
 # These rotate if they take one word twice: the bits that leave it at one end enter at the other.
 _ROTATING = (*_SHIFTS, "LEA", "ULEA")
 _SHIFTING = (*_ROTATING, "IMAD.SHL")
-_SUMMING = (*_SHIFTS, "IADD3", "IMAD.IADD")
+_SUMMING = (*_SHIFTS, *SUMS, SUM_BY_PRODUCT)
 _UPPER, _WIDE = ("IMAD.HI", "UIMAD.HI"), ("IMAD.WIDE", "UIMAD.WIDE")
 _LOGIC = ("LOP3", "ULOP3")
 _EXCLUSIVE_ORS = ("0x3c", "0x5a", "0x66", "0x96")  # the tables of a ^ b, a ^ c, b ^ c and a ^ b ^ c

@@ -20,18 +20,15 @@ from profiler.analyse.causes.flow.loop_carried import find_carried, find_passed_
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.opcodes import is_matrix
+from profiler.analyse.code.opcodes import SUMS, is_matrix, launch_sizes
 from profiler.analyse.code.registers import is_predicate, register_of, written_registers
 
-_ADDING = ("FADD", "DADD", "HADD2", "IADD", "IADD3", "VIADD")
+_ADDING = ("FADD", "DADD", "HADD2", *SUMS)
 _MULTIPLYING_AND_ADDING = ("FFMA", "DFMA", "HFMA2", "IMAD")  # these multiply the first two operands
 _MIXING = "LOP3"
 _LOADING = ("LDG", "LDS", "LD")
 # A loop that copies tiles ahead counts its buffers with these, and returns to the first one.
 _COUNTING_BUFFERS = ("UISETP", "USEL")
-# Where constants hold the size of the grid in blocks (`gridDim`), as nvcc 13.0 compiles it.
-_GRID_SIZES = ("c[0x0][0xc]", "c[0x0][0x10]", "c[0x0][0x14]")
-_GRID_SIZES_FROM_BLACKWELL_ON = ("c[0x0][0x370]", "c[0x0][0x374]", "c[0x0][0x378]")
 
 
 @kept
@@ -48,8 +45,7 @@ def find_loop_adding_up(evidence: Evidence) -> Loop | None:
 
 def find_axis_of_steps(evidence: Evidence, loop: Loop) -> int | None:
     """Returns the axis of the grid along which more blocks leave fewer iterations to each, because a counter steps by the size of the grid."""
-    capability = evidence.profile.compute_capability
-    sizes = _GRID_SIZES_FROM_BLACKWELL_ON if capability and float(capability) >= 10 else _GRID_SIZES
+    sizes = launch_sizes(evidence.profile.compute_capability).grid
     counting = find_carried(evidence, loop) - find_passed_on(evidence, loop)
     counters = [site for site in evidence.inside(loop) if site.instruction.offset in counting]
     changed = changed_in(evidence, loop)

@@ -232,11 +232,39 @@ def test_threads_that_waited_for_a_place_take_those_of_the_threads_that_are_not_
     assert _resident(SIZE, ["IMAD.WIDE R2, R9, 0x4, R2"], waves) == warps
 
 
-def _resident(goes_on_by, turn, waves):
-    before = (goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10", "MOV R8, RZ")
+@pytest.mark.parametrize(
+    ("capability", "goes_on_by", "warps"),
+    [
+        ("9.0", "0xc", 1.0),
+        ("9.0", "0x10", 1.0),
+        ("9.0", "0x14", 1.0),
+        ("9.0", "RZ", 1.0),
+        ("9.0", "0x374", 0.25),  # a parameter
+        ("10.0", "0x360", 1.0),
+        ("10.0", "0x374", 1.0),
+        ("10.0", "0x378", 1.0),
+        ("10.0", "0x398", 0.25),
+    ],
+)
+def test_a_size_of_the_launch_is_no_row_wherever_a_gpu_keeps_it(capability, goes_on_by, warps):
+    turn = ["IMAD.WIDE R2, R9, 0x4, R2"]
+    assert _resident(f"LDC R9, c[0x0][{goes_on_by}]", turn, 0.5, capability) == warps
+
+
+@pytest.mark.parametrize(("of_launch", "warps"), [("0x10", 0.25), ("0x4", 1.0)])
+def test_blocks_that_share_out_rows_go_on_by_whole_rows(of_launch, warps):
+    """The size of a block may also count elements of one row."""
+    product = f"IMAD R9, R5, c[0x0][{of_launch}], RZ"
+    assert _resident(product, ["IMAD.WIDE R2, R9, 0x4, R2"], 0.5, first="LDC R5, c[0x0][0x220]") == warps
+
+
+def _resident(goes_on_by, turn, waves, capability="9.0", first="MOV R8, RZ"):
+    before = (first, goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10")
     lines = (*before, *executing(800.0, LOAD, *turn, "@P0 BRA 0x30"))
     facts = {3: {"acting": 32.0, "sectors": 3200.0, "ideal_sectors": 3200.0}}
-    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": waves}))
+    evidence = evidence_of(*lines, facts=facts, figures={"waves": waves})
+    vars(evidence.profile)["compute_capability"] = capability
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
     return candidate.effect.warps
 
 
