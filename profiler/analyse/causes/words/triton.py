@@ -30,7 +30,7 @@ IN_TRITON = {
     "`tl.multiple_of`).",
     "misaligned-accesses": "Pad rows to a multiple of 16 elements: then they start at multiples of 32 bytes, and Triton loads 16 bytes a thread.",
     "redundant-global-stores": "Store once, after the loop, and keep the value in a variable until then.",
-    "register-spills": "Give each thread fewer elements: a smaller BLOCK, or more `num_warps` for the same one.",
+    "register-spills": "Give each thread fewer elements: a smaller BLOCK, or more `num_warps` for the same one (up to 8: with 16, a thread has 128 registers at most).",
     "atomic-contention": "Add up inside the program (`tl.sum`, `tl.max`, `tl.histogram`) and update memory once a program, or "
     "spread the updates (and locks) over more places.",
     "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
@@ -58,7 +58,6 @@ IN_TRITON = {
     "divergent-constants": "Load the table from global memory (`tl.load`), from which L1 serves at once all lanes that read the same 128 bytes.",
     "grid-too-small": "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several programs that share "
     "one result, each with a part of what a loop counts (split-k with `tl.atomic_add` for sums, or a second kernel that combines the parts, as for a softmax).",
-    "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": _DO_MORE.format("a loop over blocks, or a larger BLOCK (unless it holds a whole row)"),
     "block-too-small": "Let a program take more elements (a larger BLOCK), or several rows at once where it reduces each (a block of two dimensions, "

@@ -288,7 +288,8 @@ def _find_same_in_outer_turns(evidence: Evidence) -> Iterable[Candidate]:
             without_loads(evidence, same),
             {site: site.sectors or 0.0 for site in same},
             {"outer_turns": turns},
-            in_triton="Load it once, before the outer loop, and keep it in a variable: as one block, where a loop reads it piece by piece.",
+            in_triton="Load it once, before the outer loop, and keep it in a variable: as one block, where a loop reads it piece by piece, with more `num_warps` if registers "
+            "do not suffice.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import PASSES_OF_WIDEST, Candidate
@@ -10,11 +11,11 @@ from profiler.analyse.causes.evidence.latency import FOR_SHARED_MEMORY, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.dots_of_floats import find_dots_of_floats
 from profiler.analyse.causes.flow.arithmetic.products_of_halves import becomes_float
-from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access
+from profiler.analyse.causes.flow.dataflow import makers_of_value, makers_since_access, sources_of
 from profiler.analyse.causes.words.triton import FOR_TENSOR_CORES
 from profiler.text import whole_percent
 
-_OF_FLOATS = "TF32"
+_OF_FLOATS, _OF_BYTES = "TF32", re.compile(r"\.E(4M3|5M2)")
 _HALF = 0.5  # of the time of a product and of the bytes that are stored for it
 # The smallest product of tensor cores on floats (TF32), of 16 x 8 x 8, makes 1,024 multiply-adds: a warp needs 32 instructions for these.
 # It takes six registers of factors in each lane, which one and a half loads of 16 bytes bring.
@@ -38,16 +39,22 @@ def detect_widened_operands(evidence: Evidence) -> Iterable[Candidate]:
     if 2 * _count_bytes(spared) <= _count_bytes(stores):
         return
     converting = [site for site in spared if becomes_float(site)]
+    # What has 8 bits becomes a half before it becomes a float.
+    are_bytes = any(_OF_BYTES.search(one.opcode) for site in converting for one in sources_of(evidence, site))
+    narrow, halves = (
+        ("numbers of 8 bits", "Convert them to halves, which hold them exactly,")
+        if are_bytes
+        else ("halves", "Multiply the halves as they are,")
+    )
     scale_after = "A factor of a row or a column of an operand can be applied to the result."
     yield Candidate(
         "type-conversions",
-        "Tensor cores multiply floats (TF32) that were made of halves: at half the rate of halves, after a conversion and with twice the bytes in "
-        "shared memory.",
-        f"Multiply the halves as they are, with the other operand in 16 bits too. {scale_after}",
+        f"Tensor cores multiply floats (TF32) that were made of {narrow}: at half the rate of halves, after a conversion.",
+        f"{halves} with the other operand in 16 bits too. {scale_after}",
         evidence.without({**spared, **dict.fromkeys(products, _HALF)}),
         {site: site.executed for site in converting},
         {"widened_pct": 100 * evidence.share_executed(converting)},
-        in_triton=f"Give `tl.dot` the 16-bit values as they were loaded, with the other operand in 16 bits too (`.to(tl.float16)`). {scale_after}",
+        in_triton=f"Give `tl.dot` two operands of 16 bits ({'' if are_bytes else 'halves as they were loaded, or '}`.to(tl.float16)`). {scale_after}",
     )
 
 

@@ -139,15 +139,20 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     if waves and idle > 0:
         filling = "The grid fills" if part_working(evidence) == 1 else "The blocks that have work fill"
         last = 100 * (waves - math.floor(waves))
+        full = "so that the rounds are full: {:,.0f} fit at once".format(
+            count_blocks(evidence) / (evidence.find("waves") or waves)
+        )
         yield Candidate(
             "uneven-last-wave",
             f"{filling} the GPU {waves:.2f} times: in the last round, {whole_percent(last)} % of the places have a block.",
-            f"Choose the work of a block so that the rounds are full, or launch blocks for "
-            f"{counted(math.floor(waves), 'full round')}, and share all the work among them.",
+            f"Choose the work of a block {full}. Or launch blocks for {counted(math.floor(waves), 'full round')}, and share all the work among them "
+            "in small pieces.",
             weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": last},
             saves=find_unfilled(evidence),
             at_most=idle,
+            in_triton=f"Choose the work of a program {full}, with these `num_warps`. Or launch one full round of programs that loop over tiles, if each "
+            "then has many.",
         )
 
 

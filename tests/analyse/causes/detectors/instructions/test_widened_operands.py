@@ -27,6 +27,17 @@ def test_halves_that_become_floats_for_a_product_are_named(widening):
     assert candidate.effect.resources["tensor"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [("F2FP.F16.E4M3.UNPACK_B R2, R2", True), ("F2FP.F16.E5M2.UNPACK_B R2, R2", True), ("NOP", False)],
+)
+def test_numbers_of_8_bits_become_halves_first_and_may_stay_so(made, said):
+    (candidate,) = find("LDG.E.U8 R2, [R8.64]", made, HALF, SCALE, STORE, PRODUCT)
+    assert ("made of numbers of 8 bits" in candidate.sentence) == said
+    assert candidate.advice.startswith("Convert them to halves, which hold them exactly, with") == said
+    assert ("halves as they were loaded" in candidate.in_triton) != said
+
+
 @pytest.mark.parametrize(("load", "spared"), [(STAGED, 3.5), (LOADED, 2.0)])
 def test_halves_in_shared_memory_need_not_be_stored_there_again(load, spared):
     """Spared are the conversion, half of the product, and half of the store, or all of it with the load before."""
