@@ -22,8 +22,9 @@ SHARE_TURNS = (
 )
 # The turns of the longest piece of work remain, one after the other.
 TAKE_NEXT = (
-    "Let a lane take its next piece of work as soon as it is through with one: a single loop over the turns of all pieces. Or sort the work by its length, "
-    "where that is known before. Each turn goes on from the one before, so that lanes cannot just share the turns of a piece out."
+    "Let a lane take the next piece of work, by a counter that all share, as soon as it is through with one: a single loop over the turns of all pieces. "
+    "Or sort the work by its length, where that is known before. Each turn goes on from the one before, so that lanes cannot just share the turns of a "
+    "piece out."
 )
 _ADD_UP_ONCE = " If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."

@@ -280,8 +280,8 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
 @pytest.mark.parametrize(
     ("made", "waves", "warps", "advises"),
     [
-        ("FFMA R4, R4, R4, R5", 30.0, 1.0, "Let a lane take its next piece of work"),
-        ("FFMA R4, R4, R4, R5", 1.5, 1.5 / 4, "Let a lane take its next piece of work"),
+        ("FFMA R4, R4, R4, R5", 30.0, 1.0, "Let a lane take the next piece of work"),
+        ("FFMA R4, R4, R4, R5", 1.5, 1.5 / 4, "Let a lane take the next piece of work"),
         ("FFMA R4, R5, R5, R4", 1.5, 1.0, "Let the lanes of a warp share the turns out"),  # a sum
     ],
 )
