@@ -13,7 +13,8 @@ from profiler.analyse.causes.evidence.latency import (
     PASSES_AT_RANDOM,
     Effect,
 )
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import BOOKKEEPING, Site
+from profiler.analyse.code.opcodes import LOADS_OF_CONSTANTS
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -59,7 +60,8 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
 def detect_constant_misses(evidence: Evidence) -> Iterable[Candidate]:
     """Names waiting for constants that all lanes read alike, and that are not in their cache: a loop may read more than it holds.
 
-    With several elements in a thread, a constant is fetched once for all of them. The bound allows for all else in the loops that they may share.
+    With several elements in a thread, a constant is fetched once for all of them, and loops that mostly wait for constants make fewer turns. The bound
+    allows for all else that the elements may share.
     """
     if not (waiting := 100 * evidence.time_of(evidence.sites, NO_CONSTANT)):
         return
@@ -71,11 +73,29 @@ def detect_constant_misses(evidence: Evidence) -> Iterable[Candidate]:
         f"Warps spend {whole_percent(waiting)} % of their time waiting for constants that are not in their cache.",
         "Let each thread take several elements, such as eight, so that each constant that is fetched serves all of them. Or pass the constants through "
         "shared memory, a part at a time.",
-        Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_CONSTANT)),
+        Effect(
+            evidence.without(dict.fromkeys(_go_on_with_constants(evidence), EIGHTFOLD)).resources,
+            evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_CONSTANT),
+        ),
         {site: evidence.charged[site][NO_CONSTANT] for site in blamed},
         {"waiting_pct": waiting},
         regrouped=evidence.without(dict.fromkeys(in_loops, EIGHTFOLD)).resources,
     )
+
+
+def _go_on_with_constants(evidence: Evidence) -> list[Site]:
+    """Returns what loads constants, and what counts and branches, in loops that wait for constants for more than half of their time."""
+    found: list[Site] = []
+    for loop in evidence.loops_around(evidence.sites):
+        inside = evidence.inside(loop)
+        missing = sum(evidence.charged[site][NO_CONSTANT] for site in inside)
+        if 2 * missing > sum(evidence.charged[site].total for site in inside):
+            found += (
+                site
+                for site in inside
+                if site.kind in BOOKKEEPING or site.instruction.name in LOADS_OF_CONSTANTS
+            )
+    return found
 
 
 def _pay_for_a_copy(evidence: Evidence, sites: Collection[Site]) -> bool:
