@@ -20,6 +20,8 @@ from profiler.text import counted, duration
 SHAPE_COLUMNS = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "shared_static_bytes", "shared_dynamic_bytes",
 )  # fmt: skip
+# What may be several kernels: the grid that is recorded is that of one of them.
+_OF_SEVERAL = ("range", "graph", "cmdlist")
 # How many times as long the same work may take: L2 delivers up to three times what device memory does to a launch that finds its data
 # there, and a boosted clock is up to a third higher than the base one. What takes longer than both together does more.
 SAME_WORK = 4.0
@@ -67,11 +69,13 @@ def group_launches(
 ) -> list[tuple[LaunchShape, tuple[int, ...]]]:
     """Groups rows of the table of launches by their shape and their work, those that take most of the time first.
 
-    Returns each group with its launches' numbers. Ranges and graphs have no grid, so no group. Launches of one shape whose
+    Returns each group with its launches' numbers. Ranges and graphs may be of several grids, so they are in no group. Launches of one shape whose
     times are too far apart for the same work are in several groups; without times, the most frequent shape comes first.
     """
     by_shape: dict[tuple[Any, ...], list[int]] = {}
     for row in launches:
+        if row["workload"] in _OF_SEVERAL:
+            continue
         by_shape.setdefault(tuple(row[name] for name in SHAPE_COLUMNS), []).append(row["launch"])
     groups = []
     for (*sizes, registers, static, dynamic), alike in by_shape.items():

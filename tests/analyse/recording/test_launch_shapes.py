@@ -132,6 +132,14 @@ GRID = {
 
 
 @pytest.mark.parametrize(
+    ("workload", "groups"), [("kernel", 1), ("unknown", 1), ("range", 0), ("graph", 0), ("cmdlist", 0)]
+)
+def test_what_may_be_several_kernels_has_no_shape(workload, groups):
+    """The grid that a range is recorded with is that of one of its kernels."""
+    assert len(group_launches([{"launch": 0, **GRID, "workload": workload}], {0: 1e3})) == groups
+
+
+@pytest.mark.parametrize(
     ("times_us", "groups"),
     [
         ([10.0, 62.0, 600.0, 6400.0], [(3,), (2,), (1,), (0,)]),  # a sweep over sizes, with one grid
@@ -144,7 +152,7 @@ GRID = {
     ],
 )
 def test_launches_of_one_shape_are_averaged_where_they_may_do_the_same_work(times_us, groups):
-    rows = [{"launch": number, **GRID} for number in range(len(times_us))]
+    rows = [{"launch": number, "workload": "kernel", **GRID} for number in range(len(times_us))]
     found = group_launches(rows, {number: 1e3 * time for number, time in enumerate(times_us)})
     assert [numbers for _, numbers in found] == groups
     assert [(shape.first, shape.launches) for shape, _ in found] == [(one[0], len(one)) for one in groups]
