@@ -34,7 +34,7 @@ CUDA = Words(
     without_doubles="Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
     find_doubles="If single precision is enough, find what is double here: literals (write 0.5f), powers with an integer exponent (C++ computes "
     "`pow(x, n)` in double: write `x * x`, or `powf`), or a type, such as a template argument or a typedef.",
-    find_named_doubles="If single precision is enough, find what is double here, such as {}: literals (write 0.5f), functions of them (write `x * x` for a square, or `powf`), or a "
+    find_named_doubles="If single precision is enough, find what is double here, such as {}: literals (write 0.5f), functions of them (write `x * x` for a square, `sqrtf` for a root, or `powf`), or a "
     "type, such as a template argument or a typedef.",
     look_for_doubles="Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
     widen_first="Let each thread load 4 bytes or more at once (such as `half2`, `uchar4` or `float4`): an asynchronous copy takes 4, 8 or 16. ",

@@ -103,7 +103,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         + (
             "most of them of doubles."
             if of_doubles > most
-            else f"mostly by plain arithmetic, and keep the special-function units busy for {whole_percent(busy)} % of the time."
+            else f"which the compiler mostly makes of plain arithmetic, and keep the special-function units busy for {whole_percent(busy)} % of the time."
             if busy
             else "by polynomials."
         )
