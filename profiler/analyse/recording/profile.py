@@ -34,16 +34,8 @@ _RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 _LARGEST_VALUE = 1e100
 
 # All that any analysis of one kernel asks for: to read some of them now and the others later takes longer.
-_LAUNCH_COLUMNS = (
-    "launch",
-    "process",
-    "kernel",
-    "mangled",
-    "gpu",
-    "compute_capability",
-    "workload",
-    *SHAPE_COLUMNS,
-)
+_OF_LAUNCH = ("launch", "process", "kernel", "mangled", "gpu", "compute_capability", "workload")
+_LAUNCH_COLUMNS = (*_OF_LAUNCH, *SHAPE_COLUMNS)
 _INSTANCE_COLUMNS = ("launch", "metric", "id_kind", "id_name", "id_number", "function_index", "value")
 
 # Units that older versions of ncu wrote for the same quantity, as factors.

@@ -18,6 +18,12 @@ def count_waves(evidence: Evidence) -> float:
     return (evidence.find("waves") or 0.0) * part_working(evidence)
 
 
+def count_at_once(evidence: Evidence) -> float:
+    """Returns how many blocks the GPU holds at once; 0 if that is not recorded."""
+    waves = evidence.find("waves")
+    return count_blocks(evidence) / waves if waves else 0.0
+
+
 def count_working_blocks(evidence: Evidence) -> float:
     """Returns how many blocks do not end at once; 0 if the launch is not recorded."""
     return round(count_blocks(evidence) * part_working(evidence))

@@ -46,10 +46,8 @@ from profiler.text import whole_percent
 _FILLING_BITS = 32
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
-_OF_BLOCKS = (
-    "SR_",
-    "c[0x0][RZ]",
-)  # special registers, and the size of the block as LDC reads it before Blackwell
+# Special registers, and the size of the block as LDC reads it before Blackwell.
+_OF_BLOCKS = ("SR_", "c[0x0][RZ]")
 # Units that work for each sector, or for each element, have as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}

@@ -20,6 +20,7 @@ from profiler.analyse.causes.flow.loop_carried import (
     follows_itself,
 )
 from profiler.analyse.causes.flow.working_blocks import (
+    count_at_once,
     count_blocks,
     count_waves,
     count_working_blocks,
@@ -89,7 +90,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not of_others:
         return
     launched = count_blocks(evidence)
-    at_once = launched * part_working(evidence) / waves
+    at_once = count_at_once(evidence)
     shares_most = launched / blocks >= sms / launched
     advice, in_triton = advise_more_blocks(evidence, chains, blocks < launched and shares_most)
     idle = max(0.0, 1 - blocks / sms)
@@ -139,9 +140,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     if waves and idle > 0:
         filling = "The grid fills" if part_working(evidence) == 1 else "The blocks that have work fill"
         last = 100 * (waves - math.floor(waves))
-        full = "so that the rounds are full: {:,.0f} fit at once".format(
-            count_blocks(evidence) / (evidence.find("waves") or waves)
-        )
+        full = f"so that the rounds are full: {count_at_once(evidence):,.0f} fit at once"
         yield Candidate(
             "uneven-last-wave",
             f"{filling} the GPU {waves:.2f} times: in the last round, {whole_percent(last)} % of the places have a block.",
@@ -217,9 +216,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         "load-imbalance",
         sentence,
         advice,
-        weights={site: float(site.instruction.samples or 0) for site in lonely}
-        or uneven
-        or _busiest_code(evidence),
+        weights=evidence.weigh(lonely) or uneven or _busiest_code(evidence),
         evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
         saves=saves,
         blames_lines=bool(lonely or uneven),
